@@ -82,7 +82,9 @@ def find_registrations(desk: RegistrationDesk, identifier: str) -> tuple[Registr
         return ()  # half a character: no database has it
     except sqlite3.Error:
         pass  # raised below and not here: its text may hold a path, SQL or data
-    raise StorageUnavailable("the registrations cannot be read now; try again later, or go on without them")
+    raise StorageUnavailable(
+        "the registrations cannot be read now; try again later, or continue without them"
+    )
 
 
 def _find(desk: RegistrationDesk, identifier: str) -> tuple[Registration, ...]:

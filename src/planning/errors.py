@@ -43,7 +43,7 @@ def printable(text: str, kept: frozenset[str] = frozenset()) -> str:
 
 
 def one_line(text: str, kept: frozenset[str] = frozenset()) -> str:
-    """The lines of a text beside each other, with a bar between them; tabs become spaces."""
+    """The lines of text beside each other, with a bar between them; tabs become spaces."""
     return " | ".join(printable(line.replace("\t", " "), kept) for line in text.split("\n"))
 
 
@@ -126,7 +126,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def line_of(text: object, limit: int = LONGEST_MESSAGE, kept: frozenset[str] = frozenset()) -> str:
-    """A text or an error on one line: its blanks single, what cannot be shown escaped, and cut."""
+    """Text or an error on one line: its blanks single, what cannot be shown escaped, and cut."""
     return cut(printable(" ".join(str(text).split()), kept), limit)
 
 
@@ -163,9 +163,9 @@ def listed(names: Iterable[str], limit: int = _NAMED) -> str:
 def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str | None:
     """The known name that was probably meant; None when none is close, or the name is very long.
 
-    Case and separators do not count. A name that has all the words of the other is closer than letters
-    alone make it: ``calculate_tip_amount`` means ``calculate_tip``, and not ``calculate_discount``. A word
-    that is another one is not a slip: ``customer_name`` does not mean ``customer_id``.
+    Case and separators do not count. A name that has all the words of the other is closer than only its
+    letters make it: ``calculate_tip_amount`` means ``calculate_tip``, and not ``calculate_discount``. A word
+    that differs is not a slip: ``customer_name`` does not mean ``customer_id``.
     """
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
         return None
@@ -195,7 +195,7 @@ def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str 
 
 
 def _are_alike(words: list[str], others: list[str]) -> bool:
-    """Whether no word is another one; where there are more or fewer words, they cannot be compared."""
+    """True if no word differs; if there are more or fewer words, they cannot be compared."""
     import difflib  # noqa: PLC0415 - as in ``nearest``
 
     pairs = zip(words, others, strict=True) if len(words) == len(others) > 1 else ()
@@ -203,7 +203,7 @@ def _are_alike(words: list[str], others: list[str]) -> bool:
 
 
 def suggestion(name: object, known: Iterable[str], kind: str) -> str:
-    """What to send in place of a wrong name: the nearest one, or else any of the known ones."""
+    """A hint for a wrong name: the nearest known one, or else any of them."""
     names = list(known)
     near = nearest(name, names)
     return f"the {kind} are {listed(names) or 'none'}" if near is None else f"did you mean {near}?"

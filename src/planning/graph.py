@@ -56,7 +56,7 @@ class Graph(Generic[T]):
 
     @cached_property
     def levels(self) -> dict[T, int]:
-        """How many steps must run one after the other before each step, in an order in which they can run.
+        """The number of steps that must run one after the other before each step, in an order for running.
 
         The steps of a cycle, and those behind one, come last, each on its own level.
         """

@@ -1,4 +1,4 @@
-"""How the package is loaded: names on first use, as some need optional libraries; and Ctrl-C meanwhile."""
+"""Loading of the package: names on first use, as some need optional libraries; and Ctrl-C meanwhile."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ if _program.endswith("/planning") or (_program == "-m" and " -m planning" in " "
 
 # isort: split
 from collections.abc import Callable, Iterable, Mapping  # noqa: E402 - Ctrl-C may come while this is loaded
-from importlib import import_module  # noqa: E402 - likewise
-from typing import Any  # noqa: E402 - likewise
+from importlib import import_module  # noqa: E402 - see above
+from importlib.machinery import PathFinder  # noqa: E402 - see above
+from typing import Any  # noqa: E402 - see above
+
+_own = PathFinder.find_spec("session")
+if _own is not None and _own.submodule_search_locations is None:
+    raise ImportError(f"{_own.origin} hides the package 'session' of session-planning: rename that file")
 
 
 def lazy_names(

@@ -28,7 +28,7 @@ _GRACE: Final = 1  # seconds that answers have when the server ends
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """How much of a server its clients may use.
+    """The limits on how much of a server its clients may use.
 
     Attributes:
         header: The seconds that a client has to send the header of a request. Each connection that has not
@@ -51,7 +51,7 @@ class Limits:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens there."""
+    """True if only this machine reaches what listens there."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -137,7 +137,7 @@ class Guard:
 class _Connection(H11Protocol):
     """A connection, whose requests have to come soon, and whose answers have to be read.
 
-    Until a header is whole nothing is known of a client. It waits with the others of which that is true, and
+    Until a header is whole nothing is known of a client. It waits with others like it, and
     the one that has waited longest gives way to a newer one. A silent client is dropped in any case.
     """
 

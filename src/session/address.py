@@ -28,7 +28,7 @@ _PLACE: Final = re.compile(r"[\w.,:%/-]*")
 
 
 def is_address(place: str) -> bool:
-    """Whether a place is an address, or was meant to be one, and not the path of a file."""
+    """True if a place is an address, or was meant to be one, and not the path of a file."""
     return _IS_ADDRESS.match(place) is not None
 
 

@@ -55,7 +55,7 @@ class PublishResult(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether every subscriber returned."""
+        """True if every subscriber returned."""
         return not self.failures
 
     def raise_for_failures(self) -> None:
@@ -67,10 +67,10 @@ class PublishResult(NamedTuple):
 
 
 class EventBus(Protocol):
-    """What a session needs of a bus: delivery is synchronous and done when ``publish`` returns.
+    """The methods that a session needs of a bus: ``publish`` returns when the event is delivered.
 
     A bus may do more, and a session uses it when it is there: ``subscribe`` with a ``session_id`` (see
-    ``InProcessEventBus``), so that an event reaches its own session alone, and ``hears``, so that nothing is
+    ``InProcessEventBus``), so that an event reaches only its own session, and ``hears``, so that nothing is
     made or published that has no subscriber.
     """
 
@@ -127,8 +127,8 @@ class InProcessEventBus:
             handler: The subscriber.
             session_id: Only with events that have this ``session_id``; with all when omitted. Such a
                 subscription costs the events of other sessions nothing.
-            when: Says whether the subscriber may need the next event; always when omitted. Where no
-                subscriber needs it, a session does not make or publish it.
+            when: Says whether the subscriber may need the next event; always when omitted. A session does not
+                make or publish an event that no subscriber needs.
 
         Raises:
             TypeError: ``event_type`` is not a class, or ``handler`` cannot be called or is a coroutine
@@ -184,7 +184,7 @@ class InProcessEventBus:
             del self._kinds[kind]
 
     def hears(self, event_type: type) -> bool:
-        """Whether a subscriber other than the session that publishes it may need an event of a type.
+        """True if a subscriber other than the session that publishes it may need an event of a type.
 
         It may where a subclass has a ``publish`` of its own, which may do anything with an event.
         """
@@ -326,7 +326,7 @@ def require_function(role: str, function: Any, reason: str) -> None:
     """
     if not callable(function):
         raise TypeError(f"a {role} must be callable, got {shown(function)}")
-    if type(function) is FunctionType and not vars(function):  # no mark: its code alone says what it is
+    if type(function) is FunctionType and not vars(function):  # no mark: only its code says what it is
         is_async = bool(function.__code__.co_flags & inspect.CO_COROUTINE)
     else:
         is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
@@ -359,7 +359,7 @@ def name_of(handler: Handler) -> str:
 
 
 def log_failure(place: str, what: str, event: object, error: Exception, handler: Handler) -> None:
-    """Log a failure by names alone: its text or traceback could contain what the event contains."""
+    """Log a failure with names only: its text or traceback could contain what the event contains."""
     import logging  # noqa: PLC0415 - only a failure needs it
 
     names = {"event": type(event).__name__, "error": type(error).__name__, "handler": name_of(handler)}

@@ -37,7 +37,7 @@ from session.slices import type_name
 
 FORMAT = 1
 DEEPEST: Final = 128
-"""How many levels a text may have: it is read back wherever the reader is called from."""
+"""The most levels of a stored text, so that it can be read wherever the reader is called from."""
 NOT_STORED: Final = "the change cannot be stored"
 _REWOUND, _ROLLED_BACK, _RESET, _PLAIN = "rewound", "rolled back", "reset", "plain"
 _RESTORED: Final[Mapping[str, type]] = {_REWOUND: Rewound, _ROLLED_BACK: RolledBack, _RESET: Reset}
@@ -95,11 +95,11 @@ class ReadChange:
 
     @property
     def restores(self) -> bool:
-        """Whether slices were replaced as a whole: by a rewind, a rollback or a reset."""
+        """True if slices were replaced as a whole: by a rewind, a rollback or a reset."""
         return any(part.get("!") in _RESTORED for part in self.parts)
 
     def reduced_parts(self) -> Iterator[tuple[type, Callable[[], Any]]]:
-        """What is reduced, in order: the registered type of each value and event, and what reads it."""
+        """The values to reduce, in order: the registered type of each value and event, and what reads it."""
         for index, part in enumerate(self.parts):
             restored = _RESTORED.get(str(part.get("!")))
             if restored is not None:
@@ -223,7 +223,7 @@ def _named(part: Any) -> dict[str, Any]:
 
 
 def change_of(text: str, version: int, owner: SessionId, records: Records) -> Change:
-    """The change of a text; values of types that are not registered are ``Unread``."""
+    """The change in a string; values of types that are not registered are ``Unread``."""
     return read_change(text, version, owner, records).change(is_lenient=True)
 
 
@@ -265,7 +265,7 @@ def written_text(
     separators: tuple[str, str] | None = (",", ":"),
     indent: int | None = None,
 ) -> str:
-    """What was written as JSON text, which is read back wherever this is called from.
+    """Write JSON text that can be read wherever this is called from.
 
     Raises:
         StoreError: It is nested too deep, or a number is too long.
@@ -275,7 +275,7 @@ def written_text(
         text = json.dumps(written, separators=separators, allow_nan=False, indent=indent)
     except (ValueError, RecursionError) as error:
         raise StoreError(too_deep if isinstance(error, RecursionError) else f"{what}: {error}") from error
-    # Each level has a bracket of its own: few texts have enough of them to be nested too deep.
+    # Each level has a bracket of its own: few strings have enough of them to be nested too deep.
     if text.count("[") + text.count("{") > DEEPEST:
         level, depth = [written], 0
         while level:

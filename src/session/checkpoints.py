@@ -53,7 +53,7 @@ def read_items(kind: type, items: object, records: Records) -> tuple[Any, ...]:
 
 
 def slices_of(text: str, version: int) -> dict[str, dict[str, Any]]:
-    """What a checkpoint has of each slice, by the name of its type: ``at`` which version, and its ``items``.
+    """The slices of a checkpoint, by the name of their type: ``at`` which version, and the ``items``.
 
     Raises:
         StoreError: It cannot be read.
@@ -80,7 +80,7 @@ def _read_item(kind: type, item: object, records: Records) -> Any:
 
 
 def is_item(kind: type, item: object) -> bool:
-    """Whether a value may be in a slice: of a TypedDict, any dict."""
+    """True if a value may be in a slice: of a TypedDict, any dict."""
     return isinstance(item, dict if typing_extensions.is_typeddict(kind) else kind)
 
 

@@ -55,7 +55,7 @@ def require_plain(kind: Any) -> None:
     Raises:
         SnapshotError: It is neither a dataclass, an attrs class, an enum, a TypedDict nor a plain type.
         NameError: A type hint of a record cannot be resolved.
-        TypeError: Likewise.
+        TypeError: A type hint is not a type.
     """
     if kind in _PLAIN or issubclass(kind, Enum) or typing_extensions.is_typeddict(kind):
         return
@@ -75,7 +75,7 @@ def format_of(kind: type) -> int:
 
 
 def is_record(kind: type) -> bool:
-    """Whether values of a class have fields that are written: a dataclass or an attrs class."""
+    """True if values of a class have fields that are written: a dataclass or an attrs class."""
     return hasattr(kind, "__dataclass_fields__") or attrs.has(kind)  # half of what is_dataclass takes
 
 
@@ -93,8 +93,8 @@ class Field:
             is one. A record with such a field compares by what is written, or does not read back equal.
         is_stored: Whether it is written: not where the field's metadata has a ``stored`` that is False.
         plain: The types whose values are written as they are.
-        only: Where its hint names nothing but plain types and the values of a Literal: those types. A value
-            of another type is refused. Else None.
+        only: The types in its hint, if it names nothing but plain types and the values of a Literal: a value
+            of a different type is refused. Else None.
         words: The values of a Literal in its hint.
         text: Reads it where its hint is one of the types that are written as text; and that type.
         of: The record type that its hint names, or that of a tuple's items: such a value needs no name.
@@ -161,9 +161,9 @@ def parts_of(kind: type) -> tuple[type, ...]:
 
     Raises:
         NameError: A hint cannot be resolved.
-        TypeError: Likewise.
+        TypeError: A hint is not a type.
     """
-    named = {part for field in fields_of(kind) for part in _named_in(field.hint)}
+    named = {part for field in fields_of(kind) for part in _find_named(field.hint)}
     return tuple(part for part in named if is_record(part) or issubclass(part, Enum))
 
 
@@ -188,7 +188,7 @@ def _members_of(hint: Any) -> list[Any]:
     )
 
 
-def _named_in(hint: Any) -> Iterator[type]:
+def _find_named(hint: Any) -> Iterator[type]:
     """The classes that a hint names, at any depth."""
     open_, seen = [hint], list[Any]()  # an alias or a TypedDict may name itself
     while open_:
@@ -216,7 +216,7 @@ def loaded_type(name: str) -> type:
     Raises:
         SnapshotError: There is none, or its values are never built from JSON.
     """
-    found = _loaded(name)
+    found = _load(name)
     if found is None:
         raise SnapshotError(
             f"slice type {shown(name)} is not loaded: import its module first, or pass the class in types="
@@ -225,7 +225,7 @@ def loaded_type(name: str) -> type:
     return found
 
 
-def _loaded(name: str) -> type | None:
+def _load(name: str) -> type | None:
     module, _, path = name.partition(":")
     found: Any = type_written_as(name)
     if found is None:
@@ -237,11 +237,11 @@ def _loaded(name: str) -> type | None:
 
 
 def is_found(name: str) -> bool:
-    """Whether the class of a written name is loaded, or its module could be imported and names it."""
+    """True if the class of a written name is loaded, or its module could be imported and names it."""
     module, _, path = name.partition(":")
     module = present_module(module)
     if module in sys.modules:
-        return _loaded(name) is not None
+        return _load(name) is not None
     where: Any = None
     spec: Any = None
     parts = module.split(".")
@@ -258,7 +258,7 @@ def is_found(name: str) -> bool:
 
 
 def _is_moved(module: str) -> bool:
-    """Whether a package that is not loaded lists a module as the first place of one that has moved."""
+    """True if a package that is not loaded lists a module as the first place of one that has moved."""
     with suppress(Exception):  # as above
         root = module.partition(".")[0]
         loader: Any = find_spec(root).loader  # type: ignore[union-attr]  # without one it is not found
@@ -281,14 +281,14 @@ def compared(kind: Any) -> tuple[str, ...]:
 
 
 def _is_hooked(field: Any) -> bool:
-    """Whether code of a class sees a field's value; that of the events of this package changes none."""
+    """True if code of a class sees a field's value; that of the events of this package changes none."""
     hooks = (getattr(field, "converter", None), getattr(field, "validator", None))
     return any(hook is not None and getattr(hook, "__module__", "") != "session.events" for hook in hooks)
 
 
 @lru_cache(maxsize=256)
 def _is_row(kind: Any) -> bool:
-    """Whether a record is nothing but its fields, all written, which its constructor takes in their order."""
+    """True if a record is nothing but its fields, all written, which its constructor takes in their order."""
     if issubclass(kind, Enum) or compared(kind) or not fields_of(kind):
         return False
     fields, code = fields_of(kind), getattr(kind.__init__, "__code__", None)
@@ -298,7 +298,7 @@ def _is_row(kind: Any) -> bool:
 
 
 def columns_of(items: Sequence[Any], kind: Any, *, is_json: bool) -> list[list[Any]] | None:
-    """What is read or written of several records, for each field of all of them: many are taken at once.
+    """The values to read or write of several records, a list for each field: many are taken at once.
 
     None where they are to be taken one by one: a value is not plain, or something is wrong.
     """

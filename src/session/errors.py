@@ -74,7 +74,7 @@ class RecordError(StoreError):
         self._place = place
 
     def inside(self, place: str) -> RecordError:
-        """The same error, of a value of which this one is a part."""
+        """The same error for the whole value, if the one with the error is a part of it."""
         return RecordError(self._reason, place + self._place)
 
 
@@ -83,9 +83,9 @@ class StoreBusy(StoreError):
 
 
 def locked_error(seconds: float) -> StoreBusy:
-    """What ``Store.lock`` raises when another writer holds the lock for longer than these seconds."""
+    """The error of ``Store.lock`` when another writer holds the lock for longer than these seconds."""
     return StoreBusy(
-        f"another worker or program is writing to the store, for more than {seconds:g} s: try again"
+        f"another worker or program has been writing to the store for more than {seconds:g} s: try again"
     )
 
 

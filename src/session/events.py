@@ -17,7 +17,7 @@ from session.errors import IdentityError, shown
 E = TypeVar("E", bound="SessionEvent")
 
 SessionId = UUID | str
-"""A UUID, or a name of 1 to 128 letters, digits and ``._-:``, not dots alone, in which case counts."""
+"""A UUID, or a name of 1 to 128 letters, digits and ``._-:``, not only dots. Case counts."""
 
 _CONTAINERS = frozenset({dict, list, tuple, set})
 _NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -58,7 +58,7 @@ def session_id_of(given: SessionId) -> SessionId:
             f"got {shown(given)}"
         )
     if not given.strip("."):
-        raise IdentityError(f"a session id must not be dots alone, got {shown(given)}")
+        raise IdentityError(f"a session id must not be only dots, got {shown(given)}")
     return str(given) if _UUID.fullmatch(given) is None else UUID(given)
 
 
@@ -71,17 +71,17 @@ def _own(value: Any) -> Any:
     if type(value) not in _CONTAINERS:
         return value
     try:
-        return _copied(value)
+        return _copy(value)
     except RecursionError:
         return value  # it holds itself, or is deeper than Python's stack
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     kind = type(value)
     if kind is dict:
-        return {key: _copied(item) for key, item in value.items()}
+        return {key: _copy(item) for key, item in value.items()}
     if kind is list or kind is tuple:
-        return kind([_copied(item) for item in value])
+        return kind([_copy(item) for item in value])
     return set(value) if kind is set else value
 
 
@@ -117,9 +117,9 @@ class ToolInvoked(SessionEvent):
         result: What the caller got back. Plain containers are copied.
         value: What the session reduces beside the event itself: for a command tool the normalised
             command. None when there is nothing to reduce.
-        idempotency_key: What makes another call with it a repeat; None for a call that is always made.
+        idempotency_key: A second call with this key is a repeated call; None for a call that is always made.
         fingerprint: A digest of the arguments of a call with an ``idempotency_key``, to compare a later call
-            with; None where there is no key, or the arguments are private or have no JSON form.
+            with; None if there is no key, or the arguments are private or have no JSON form.
     """
 
     name: str
@@ -188,5 +188,5 @@ CARRIERS = (ToolInvoked, PromptExecuted)
 
 
 def value_of(event: object) -> Any:
-    """The value that is reduced with an event; None where there is none."""
+    """The value that is reduced with an event; None if there is none."""
     return event.value if isinstance(event, CARRIERS) else None

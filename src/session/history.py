@@ -100,7 +100,7 @@ class Reset(Restored):
 
 @attrs.frozen
 class Base:
-    """Where reducing again may start: the slices before a change, and the reducers of that time."""
+    """A place where reducing again may start: the slices before a change, and the reducers of that time."""
 
     slices: Slices
     routes: Mapping[type, Any]
@@ -110,7 +110,7 @@ class Base:
 class KeptChange:
     """A change as a session keeps it; nothing changes it, and it is made faster than a frozen one.
 
-    The last one is a slice of its own: what is committed says itself of which version it is.
+    The last one is a slice of its own: what is committed has its own version.
 
     Attributes:
         version: As in ``Change``.
@@ -177,7 +177,7 @@ class Commit(Generic[S]):
 
 @attrs.frozen
 class Announcement:
-    """What is published after a commit that replaced a slice.
+    """The event to publish after a commit that replaced a slice.
 
     Attributes:
         slice_type: The type of the slice's items.
@@ -191,7 +191,7 @@ class Announcement:
 
 
 def taken_over(version: int) -> KeptChange:
-    """The last change of a session, of which the store knows the rest."""
+    """The last change of a session. The store knows the rest."""
     return KeptChange(version, [], None, None, True, time())
 
 
@@ -204,7 +204,7 @@ def announced(
     session_id: SessionId,
     hears: Callable[[type], bool],
 ) -> list[object]:
-    """What is to be announced of a commit."""
+    """The announcements of a commit."""
     made = list[object]()
     for each in announcements:
         old, new = before.get(each.slice_type, ()), after.get(each.slice_type, ())
@@ -239,7 +239,7 @@ class SessionView:
         Args:
             session_id: The session.
             version: The version.
-            read: Reads a slice; None where there is none.
+            read: Reads a slice; None if there is none.
             views: What makes further slices of them.
         """
         self.session_id = session_id
@@ -270,11 +270,11 @@ class SessionView:
 
 
 PAIR: Final = 2
-"""How many parts are in order in any case: a value, and the event that carries it."""
+"""The number of parts that are in order in any case: a value, and the event that carries it."""
 
 
 def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) -> bool:
-    """Whether a version is on the present branch: no rewind went back behind it."""
+    """True if a version is on the present branch: no rewind went back behind it."""
     for rewind, restored in reversed(rewinds):
         if rewind > newest:
             continue  # of a branch that was left
@@ -326,7 +326,7 @@ def last_version(slices: Slices) -> int:
 
 
 def is_log(kind: type) -> bool:
-    """Whether a slice records what happened: nothing takes such a slice back."""
+    """True if a slice records what happened: nothing takes such a slice back."""
     return issubclass(kind, (SessionEvent, KeptChange))
 
 
@@ -407,7 +407,7 @@ class Kept:
         while base is None:
             again.append(earlier.pop())
             base = again[-1].base
-        found = self._reduced(base, [part for entry in reversed(again) for part in entry.parts])
+        found = self._reduce(base, [part for entry in reversed(again) for part in entry.parts])
         if version:
             found[KeptChange] = (taken_over(version),)
         return found
@@ -446,7 +446,7 @@ class Kept:
             if versions:
                 self._keys[entry.key] = versions
 
-    def _reduced(self, base: Base, parts: list[Any]) -> Slices:
+    def _reduce(self, base: Base, parts: list[Any]) -> Slices:
         slices, last, routes = dict(base.slices), None, dict[type, tuple[Route, ...]]()
         for part in parts:
             if isinstance(part, Restored):

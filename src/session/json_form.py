@@ -19,7 +19,7 @@ from typing import Any
 import attrs
 
 DEEPEST = 100
-"""How many levels a value may have that is shown or kept."""
+"""The most levels of a value that is shown or kept."""
 NO_FORM = "has no JSON form"
 TOO_DEEP = f"is nested more than {DEEPEST} levels deep"
 IN_ITSELF = "contains itself"
@@ -76,7 +76,7 @@ def _is_nan(number: float) -> bool:
     return number != number  # noqa: PLR0124 - math.isnan fails for a whole number that no float can hold
 
 
-def _ordered(items: Sequence[Any]) -> list[Any]:
+def _order(items: Sequence[Any]) -> list[Any]:
     """The items of a set in the same order in every process."""
     kinds = {*map(type, items)}
     if kinds <= {str} or (kinds <= {bool, int, float} and not any(map(_is_nan, items))):
@@ -91,14 +91,14 @@ _BASES: dict[type, Callable[[Any], Any]] = {
     dict: lambda value: dict(dict.items(value)),
     list: lambda value: [*list.__iter__(value)],
     tuple: lambda value: [*tuple.__iter__(value)],
-    set: lambda value: _ordered([*set.__iter__(value)]),
-    frozenset: lambda value: _ordered([*frozenset.__iter__(value)]),
+    set: lambda value: _order([*set.__iter__(value)]),
+    frozenset: lambda value: _order([*frozenset.__iter__(value)]),
     bytes: lambda value: bytes.decode(value, errors="backslashreplace"),
     bytearray: lambda value: bytearray.decode(value, errors="backslashreplace"),
     timedelta: lambda value: f"-{-value}" if value < timedelta(0) else str(value),  # as it is read back
     Mapping: lambda value: {key: value[key] for key in value},
 }
-"""How values of these types are read; of a subclass without its own methods where the type is built in."""
+"""The readers of values of these types; of a subclass without its own methods if the type is built in."""
 
 
 def opened(value: Any) -> Any:
@@ -176,7 +176,7 @@ class JsonForms:
 
     @property
     def spent(self) -> int:
-        """How many bytes the forms take so far."""
+        """The bytes that the forms take so far."""
         return (self.limit or 0) - self._left
 
     def spend(self, size: int) -> None:

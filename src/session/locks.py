@@ -28,9 +28,9 @@ _TICK = 0.05
 
 
 class _Exit:
-    """What a ``with`` statement calls at the end of its block, looked up before the block is entered.
+    """The function that a ``with`` statement calls at the end of its block, looked up before the block.
 
-    The statement alone holds it, so when it dies the block is over, also where an exception came before the
+    Only the statement holds it, so when it dies the block is over, also where an exception came before the
     block or in its end.
     """
 
@@ -61,7 +61,7 @@ class Block:
     def _leave(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        """What the ``with`` statement calls at the end of the block."""
+        """The function that the ``with`` statement calls at the end of the block."""
         self._end()
 
     def _end(self, _gone: object = None) -> None:
@@ -121,7 +121,7 @@ class Held(Block):
 
     Attributes:
         thread: The thread that takes it.
-        gate: What it waits at, where it has to.
+        gate: What it waits at, if it must wait.
         place: Which of the lock's places it has.
     """
 
@@ -185,11 +185,11 @@ class ProcessLock:
 
     @property
     def lock(self) -> Held:
-        """What holds it within a ``with`` block."""
+        """The block that holds it, for ``with``."""
         return Held(self)
 
     def refusal(self, timeout: float) -> StoreError:
-        """What is raised where it is not free in so many seconds."""
+        """The error when it is not free in so many seconds."""
         return locked_error(timeout)
 
     def take(self, held: Held, timeout: float | None = None) -> bool:

@@ -26,9 +26,9 @@ from session.locks import ProcessLock
 T = TypeVar("T")
 
 _AT_WORK = max(2, min(4, os.cpu_count() or 2))
-"""How many threads work at a time. More of them hold up the event loop, and do no more in a second."""
+"""The most threads that work at a time. More of them hold up the event loop, and do no more a second."""
 _MOST = 32
-"""How many there may be, with those that are held up: as many as asyncio's own pool has at most."""
+"""The most threads, with those that are held up: as many as asyncio's own pool has at most."""
 _HELD_UP = 0.05
 """The seconds after which a thread counts as held up, as by a lock: then another works in its place."""
 _IDLE = 10.0
@@ -53,7 +53,7 @@ class _Work:
             self.result = self.context.run(self.function)
         except BaseException as error:  # noqa: BLE001 - it is raised where the function was called
             self.error = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
+        with suppress(RuntimeError):  # the loop is closed: no task waits
             self.loop.call_soon_threadsafe(self._end)
 
     def _end(self) -> None:
@@ -160,7 +160,7 @@ class Pool(ProcessLock):
         return threads < _AT_WORK or (threads < _MOST and threads - self._held_up() < _AT_WORK)
 
     def _held_up(self) -> int:
-        """How many threads are held up in their work."""
+        """The number of threads that are held up in their work."""
         limit = monotonic() - _HELD_UP
         return sum(began < limit for began in tuple(self._began.values()))
 

@@ -89,7 +89,7 @@ class Records:
                 require_plain(kind)
                 found += parts_of(kind) if is_record(kind) else ()
             except (SnapshotError, NameError, TypeError):
-                continue  # a class that is no record, or whose hints cannot be read: its values are refused
+                continue  # a class that is not a record, or without readable hints: its values are refused
             learned[kind] = written
             self._known[name] = kind
             if is_record(kind):
@@ -116,7 +116,7 @@ class Records:
         return self._known.get(name)
 
     def type_of(self, data: Any) -> type | None:
-        """The registered type of a record or a plain value, as JSON has it; None where it has none."""
+        """The registered type of a record or a plain value, as JSON has it; None without one."""
         if not isinstance(data, dict):
             return type(data)
         name = data.get(_KIND)
@@ -270,7 +270,7 @@ class Records:
         if name in _ITEMS or name == "dict":
             items = self.read(_part(data, "items", list), unknown=unknown)
             try:
-                found = _built(name, _ITEMS.get(name, dict), items)
+                found = _build(name, _ITEMS.get(name, dict), items)
             except RecordError:
                 if unknown is not fields_alone:
                     raise
@@ -279,7 +279,7 @@ class Records:
                 raise RecordError(f"the {name} has a duplicate")
             return found
         if name in _TEXTS:
-            return _built(name, _TEXTS[name][1], _part(data, "is", str))
+            return _build(name, _TEXTS[name][1], _part(data, "is", str))
         return self._read_known(data, name, unknown)
 
     def read_as(self, data: Any, kind: type | None, *, unknown: Unknown | None = None) -> Any:
@@ -309,7 +309,7 @@ class Records:
                 f"{bare} is stored in format {number or 1}; this program has format {known}: {remedy}"
             )
         if issubclass(kind, Enum):
-            return _built(bare, kind, self.read(data.get("is")))
+            return _build(bare, kind, self.read(data.get("is")))
         return self._read_fields(data, kind, unknown)
 
     def _read_fields(self, data: dict[str, Any], kind: Any, unknown: Unknown | None) -> Any:
@@ -358,7 +358,7 @@ class Records:
 
 
 def fields_alone(_name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a value is read as where any value may be, and its type is not registered."""
+    """The value to read if any value may be here, and its type is not registered."""
     return fields
 
 
@@ -378,8 +378,8 @@ def _part(data: dict[str, Any], name: str, kind: type) -> Any:
     return item
 
 
-def _built(name: str, build: Callable[..., Any], argument: Any) -> Any:
-    """What a constructor makes of what is stored."""
+def _build(name: str, build: Callable[..., Any], argument: Any) -> Any:
+    """The record that a constructor makes of what is stored."""
     try:
         return build(argument)
     except (RecursionError, MemoryError):
@@ -390,5 +390,5 @@ def _built(name: str, build: Callable[..., Any], argument: Any) -> Any:
 
 @cache
 def _of_events() -> Records:
-    """What knows the events of this package: they are looked into once."""
+    """The codec that knows the events of this package: they are looked into once."""
     return Records(EVENTS)

@@ -75,7 +75,7 @@ def keep_last(limit: int) -> Append:
 
 
 def replace_latest(_slice: tuple[S, ...], event: S, /) -> tuple[S, ...]:
-    """Keep the event alone: a slice that holds exactly one value."""
+    """Keep only the event: a slice that holds exactly one value."""
     return (event,)
 
 

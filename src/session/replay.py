@@ -46,14 +46,14 @@ _MOST_REMEMBERED = 4_000_000  # their characters
 
 @attrs.frozen(eq=False)
 class Warm:
-    """What is kept in memory of a session after a commit, for when it is opened again.
+    """The data of a session that stays in memory after a commit, for when it is opened again.
 
     Attributes:
         head: The session as it was then.
         slices: Its slices, without those that grow.
         registered: The routes to the reducers that made them.
         tail: What the store has after its newest checkpoint.
-        named: The names of the slices that the session has, and of which version.
+        named: The names of the slices that the session has, and the version that has them.
     """
 
     head: StoredSession
@@ -63,14 +63,14 @@ class Warm:
     named: tuple[int, set[str]]
 
     def is_of(self, head: StoredSession) -> bool:
-        """Whether the session that now has this head is still the same, or may be."""
+        """True if the session that now has this head is still the same, or may be."""
         own = self.head
         is_later = head.version > own.version or (head.version == own.version and head.hash == own.hash)
         return is_later and head.created_at == own.created_at
 
 
 class Replay:
-    """What a store has of a session, as slices.
+    """The slices of a session, as its store has them.
 
     Attributes:
         store: The store.
@@ -92,7 +92,7 @@ class Replay:
         self._named: tuple[int, set[str]] = (0, set())
 
     def _kept(self) -> Warm | None:
-        """What this process keeps warm of the session."""
+        """The slices that this process keeps warm of the session."""
         return self.store.warm.get(str(self._session_id))
 
     def _look_at(self, head: StoredSession) -> None:
@@ -164,7 +164,7 @@ class Replay:
             self._require_found(kind, name)
 
     def _require_found(self, kind: type, name: str) -> None:
-        """Refuse a name that differs from that of a class by its module alone, and has no class itself."""
+        """Refuse a name that differs from that of a class only by its module, and has no class itself."""
         if not name.endswith(f":{kind.__qualname__}") or name == type_name(kind) or is_found(name):
             return
         if self.records.known(name) in {None, kind}:
@@ -175,7 +175,7 @@ class Replay:
             )
 
     def _warm(self, kind: type, version: int, registered: Routes) -> Warm | None:
-        """What is warm, if it has a slice of this version or an earlier one that the same reducers made."""
+        """The warm slices, if one has this version or an earlier one that the same reducers made."""
         warm = self.warm
         if warm is None or kind not in warm.slices or version < warm.head.version:
             return None
@@ -228,7 +228,7 @@ class Replay:
         return slice_
 
     def _is_written(self, kind: type, slice_: Slice, items: object, version: int) -> bool:
-        """Whether a slice is what a checkpoint has, which may be in an older format."""
+        """True if a slice is what a checkpoint has, which may be in an older format."""
         written = write_items(kind, items_of(slice_), self.records)
         if written == items:
             return True
@@ -237,12 +237,12 @@ class Replay:
         return written == write_items(kind, known, self.records)
 
     def _has(self, head: StoredSession, version: int) -> bool:
-        """Whether a head is one that the session had before a version, whose changes are read next."""
+        """True if a head is one that the session had before a version, whose changes are read next."""
         at = self.store.changes(self._session_id, head.version, min(version, head.version + _BATCH))
         return bool(at) and at[0].hash == head.hash
 
     def _start(self, name: str, version: int) -> tuple[int, int, Any, Mapping[int, Any]]:
-        """Where to begin reducing a slice."""
+        """The place to begin reducing a slice."""
         found = self._checkpoints(version, 2)
         newest = [slices.get(name, {"at": taken, "items": []}) for taken, slices in found]
         if not newest:
@@ -368,7 +368,7 @@ class Replay:
         return changes
 
     def _refusal(self, damage: StoreError) -> StoreError:
-        """What is wrong where changes are missing: the session may be gone, or be another one."""
+        """The error for missing changes: the session may be gone, or be another one."""
         head = self.store.head(self._session_id)
         if head is None:
             return deleted(self._session_id)
@@ -376,6 +376,6 @@ class Replay:
 
 
 def _made(kind: type, registered: Routes) -> list[tuple[type, Route]]:
-    """What makes a slice."""
+    """The routes that make a slice."""
     routes = ((event, route) for event, found in registered.items() for route in found)
     return [(event, route) for event, route in routes if route.slice_type is kind]

@@ -82,7 +82,7 @@ class Session:
             IdentityError: ``session_id`` is not a name of 1 to 128 ASCII letters, digits and ``._-:``,
                 or belongs to the parent or to one of its parents.
             ValueError: ``created_at`` has no time zone, or ``history`` is under 1.
-            TypeError: A tag is not a string, or an argument is of another type.
+            TypeError: A tag is not a string, or an argument has the wrong type.
             StoreError: The store cannot be read. A session that this process used lately, or that is opened
                 in an event loop, is not read before the first look at it.
         """
@@ -125,7 +125,7 @@ class Session:
 
     @property
     def bus(self) -> EventBus:
-        """Where its events travel."""
+        """The bus of its events."""
         return self._delivery.bus
 
     @property
@@ -135,7 +135,7 @@ class Session:
 
     @property
     def store(self) -> Store | None:
-        """Where its changes are kept; None where that is memory alone."""
+        """The store that keeps its changes; None for memory only."""
         return self._state.store
 
     @property
@@ -475,8 +475,8 @@ class Session:
         are discarded. Keep it short, and never await inside.
 
         Args:
-            actor: Who makes the change, for the history; what the events say when omitted.
-            call_id: The id of the call, likewise.
+            actor: Who makes the change, for the history; if omitted, the events say it.
+            call_id: The id of the call; if omitted, the events say it.
             timeout: How many seconds to wait for another writer, after which entering the block raises
                 ``StoreBusy``. When omitted, that is as long as the store waits for other processes.
         """

@@ -65,12 +65,12 @@ class Log:
         return log
 
     def push(self, entry: object, limit: int | None = None) -> Log:
-        """This log and one more entry, of which the last ``limit`` stay.
+        """This log with one more entry; only the last ``limit`` entries stay.
 
         The caller holds the session's lock: pushes never overlap.
         """
         buffer, start, stop = self._buffer, self._start, self._stop
-        # Another log has grown past this one (a rollback, a transaction given up), the front of the
+        # Another log has grown past this one (a rollback, a transaction that failed), the front of the
         # buffer is mostly dead, or it is a tuple: then this log gets its own buffer.
         if type(buffer) is not list or len(buffer) != stop or start > stop - start + 32:
             buffer = list(buffer[start:stop])
@@ -113,7 +113,7 @@ class LateLog(Log):
         return self._grown(self._later.alike(), self._limit)
 
     def push(self, entry: object, limit: int | None = None) -> LateLog:
-        """This log and one more entry, of which the last ``limit`` stay."""
+        """This log with one more entry; only the last ``limit`` entries stay."""
         return self._grown(self._later.push(entry, limit), limit)
 
     def _grown(self, later: Log, limit: int | None) -> LateLog:
@@ -204,7 +204,7 @@ It is given the value and the open transaction.
 
 @attrs.frozen
 class Route:
-    """Which reducer answers an event, and which slice it makes.
+    """The reducer of an event, and the slice that it makes.
 
     Attributes:
         reducer: The reducer.
@@ -298,7 +298,7 @@ def require_made(slices: Mapping[type, tuple[Any, ...]], registered: Routes) -> 
 
 
 def is_grown(kind: type, registered: Routes) -> bool:
-    """Whether nothing but ``append`` makes a slice: what is in it need not be known to add to it."""
+    """True if nothing but ``append`` makes a slice: what is in it need not be known to add to it."""
     routes = [route for found in registered.values() for route in found if route.slice_type is kind]
     return bool(routes) and all(
         route.reducer == Append(None, getattr(route.reducer, "part", None)) and not route._has_rules
@@ -308,7 +308,7 @@ def is_grown(kind: type, registered: Routes) -> bool:
 
 @attrs.frozen
 class Routing:
-    """How values of one type are reduced; looked up for the first of them.
+    """The way values of one type are reduced; looked up for the first of them.
 
     Attributes:
         routes: Their reducers.
@@ -345,7 +345,7 @@ def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[
 
 
 def _is_logged(kind: type, routes: tuple[Route, ...]) -> bool:
-    """Whether a type is that of events which none of its reducers keeps under their own type."""
+    """True if a type is that of events which none of its reducers keeps under their own type."""
     return issubclass(kind, SessionEvent) and all(route.slice_type is not kind for route in routes)
 
 

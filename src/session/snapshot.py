@@ -68,9 +68,9 @@ class Snapshot:
             SnapshotError: A value has no JSON form that reads back equal; the text names its place.
         """
         from session.changes import written_text  # noqa: PLC0415 - most are never written
-        from session.checkpoints import write_items  # noqa: PLC0415 - likewise
-        from session.codec import require_plain  # noqa: PLC0415 - likewise
-        from session.records import Records  # noqa: PLC0415 - likewise
+        from session.checkpoints import write_items  # noqa: PLC0415 - see above
+        from session.codec import require_plain  # noqa: PLC0415 - see above
+        from session.records import Records  # noqa: PLC0415 - see above
 
         what = "the snapshot cannot be written"
         with _Refusing(what):
@@ -98,7 +98,7 @@ class Snapshot:
 
         A slice's type is found among ``types``, then among the modules that are loaded already:
         reading a snapshot never imports anything. A type of ``__main__`` is found among ``types`` by its
-        qualified name too, for that module is another in each program. Only values of these types are built,
+        qualified name too, for that module differs in each program. Only values of these types are built,
         of those that the hints of their fields name, and plain ones. A type with a static method
         ``check_slice`` has its items checked by it.
 
@@ -133,9 +133,9 @@ class Snapshot:
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], types: tuple[type, ...]) -> Snapshot:
-        from session.checkpoints import read_items  # noqa: PLC0415 - for JSON alone
-        from session.codec import loaded_type  # noqa: PLC0415 - for JSON alone
-        from session.records import Records  # noqa: PLC0415 - for JSON alone
+        from session.checkpoints import read_items  # noqa: PLC0415 - only for JSON
+        from session.codec import loaded_type  # noqa: PLC0415 - only for JSON
+        from session.records import Records  # noqa: PLC0415 - only for JSON
 
         for kind in types:
             if not isinstance(kind, type):

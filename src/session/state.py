@@ -99,7 +99,7 @@ class State(ProcessLock):
 
     @property
     def store(self) -> Store | None:
-        """Where its changes are kept; None for memory only."""
+        """The store that keeps its changes; None for memory only."""
         return None
 
     @property
@@ -190,11 +190,11 @@ class State(ProcessLock):
         return found
 
     def stays(self, kind: type) -> bool:
-        """Whether a slice is never taken back: an event log, or one without a past."""
+        """True if a slice is never taken back: an event log, or one without a past."""
         return is_log(kind) or kind in self.private
 
     def delivery_to(self, bus: EventBus, receive: Receive) -> Delivery:
-        """What delivers between the sessions of this and a bus; see ``Delivery``."""
+        """The delivery between the sessions of this and a bus; see ``Delivery``."""
         with self.lock:
             shared = [each for each in self.deliveries if each.bus is bus]
             delivery = shared[0] if shared else Delivery(bus, self.session_id, partial(receive, self))
@@ -203,7 +203,7 @@ class State(ProcessLock):
         return delivery
 
     def _is_heard(self, event_type: type) -> bool:
-        """Whether a bus of this session may have a subscriber for a type."""
+        """True if a bus of this session may have a subscriber for a type."""
         return any(delivery.hears(event_type) for delivery in tuple(self.deliveries))
 
     # Reading
@@ -215,7 +215,7 @@ class State(ProcessLock):
             raise SessionBusyError(BUSY)
 
     def visible(self) -> Slices:
-        """What the running code may see: its own open transaction, or what is committed."""
+        """The state that the running code may see: its own open transaction, or what is committed."""
         opened = self.open
         slices: Slices = opened.slices if opened is not None and opened.is_held() else self.slices
         return slices
@@ -336,7 +336,7 @@ class State(ProcessLock):
         return is_new
 
     def slices_at(self, version: int) -> Callable[[type], Slice | None]:
-        """What reads the slices of a version; see ``Session.at``."""
+        """The reader of a version's slices; see ``Session.at``."""
         return self._all_at(version).get
 
     def _all_at(self, version: int) -> Slices:
@@ -344,7 +344,7 @@ class State(ProcessLock):
             return {**self.past.slices_at(version, self.slices), **self.without_past()}
 
     def elsewhere(self, head: StoredSession) -> Callable[[type], Slice | None]:  # noqa: ARG002 - a store has it
-        """What reads the slices of another session of the same store; see ``Session.read_other``."""
+        """The reader of another session of the same store; see ``Session.read_other``."""
         raise TransactionError("only a session in a store can read others: give it a store")
 
     def without_past(self) -> Slices:

@@ -83,7 +83,7 @@ class Stored(Replay):
     if not TYPE_CHECKING:  # a checker would take every name for one of this class
 
         def __getattr__(self, name: str) -> StoredSession:
-            """What the store has of the session, at the first look."""
+            """The record of the session in the store, at the first look."""
             if name != "head":
                 raise AttributeError(name)
             found = self.store.head(self._session_id) or self._begun
@@ -298,7 +298,7 @@ class Stored(Replay):
 
     @cached_property
     def _tail(self) -> _Tail:
-        """What the store has after its newest checkpoint."""
+        """The changes in the store after its newest checkpoint."""
         tail, last, warm = _Tail(), self.head.version, self._kept()
         with self.store.reading():
             newest = self.store.checkpoints(self._session_id, last, NEWEST)
@@ -343,7 +343,7 @@ class Stored(Replay):
 
 @attrs.define
 class _Tail:
-    """What is after the newest checkpoint."""
+    """The changes after the newest checkpoint."""
 
     count: int = 0
     size: int = 0
@@ -388,7 +388,7 @@ class StoredState(State):
 
     @property
     def store(self) -> Store:
-        """Where its changes are kept."""
+        """The store that keeps its changes."""
         return self.past.store
 
     @property
@@ -423,7 +423,7 @@ class StoredState(State):
         return twin
 
     def resolved(self, kind: type) -> Slice | None:
-        """A slice that was not asked for before, read from the store; None where it has none such."""
+        """A slice that was not asked for before, read from the store; None if the store does not have it."""
         slices = self.slices
         if kind in slices or kind in self.private or kind in self.views:
             return slices.get(kind)
@@ -506,7 +506,7 @@ class StoredState(State):
         past.keep_warm(slices, self.registered)
 
     def slices_at(self, version: int) -> Callable[[type], Slice | None]:
-        """What reads the slices of a version; see ``Session.at``."""
+        """The reader of a version's slices; see ``Session.at``."""
         past, stay = self.past, self.without_past()
         require_version(version, last_version(self.slices))
         registered, views = self.registered, frozenset(self.views)
@@ -520,7 +520,7 @@ class StoredState(State):
         return read
 
     def elsewhere(self, head: StoredSession) -> Callable[[type], Slice | None]:
-        """What reads the slices of another session of the same store; see ``Session.read_other``."""
+        """The reader of another session of the same store; see ``Session.read_other``."""
         registered, past = self.registered, self.past.another(head)
         return cache(lambda kind: past.slice_at(kind, head.version, registered))
 

@@ -21,7 +21,7 @@ S = TypeVar("S")
 OTHER_KEY = "the open transaction has a call with another idempotency key: end it first"
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
 _UNDONE = ("slices", "_changed", "_has_event", "_is_indexed", "_call_id", "_actor")
-"""What a dispatch that fails gives back, beside the parts and the events."""
+"""The state that a dispatch that fails gives back, beside the parts and the events."""
 
 
 class Transaction(Held):
@@ -187,14 +187,14 @@ class Transaction(Held):
         return last_version(self._state.slices)
 
     def is_held(self) -> bool:
-        """Whether the running thread and asyncio task are those that opened it.
+        """True if the running thread and asyncio task are those that opened it.
 
         For a transaction that was opened outside any task, only the thread counts.
         """
         return self.thread == get_ident() and (self._task is None or self._task is _running_task())
 
     def all_parts(self) -> list[Any]:
-        """What was dispatched and published in it, and in those around it."""
+        """The values that were dispatched and published in it, and in those around it."""
         return self._parts if self._outer is None else [*self._outer.all_parts(), *self._parts]
 
     def latest(self, slice_type: type[S]) -> S | None:
@@ -275,7 +275,7 @@ class Transaction(Held):
         state, routes, log = self._state, routing.routes, routing.log
         if routing.is_event:
             if event.session_id is not state.session_id:
-                event = self._addressed(event)
+                event = self._address(event)
             if routing.is_call and event.idempotency_key is not None:
                 self._take_key(event.idempotency_key)
         slices = self.slices.copy()
@@ -318,7 +318,7 @@ class Transaction(Held):
             self._reducing = False
         return changed
 
-    def _addressed(self, event: SessionEvent) -> SessionEvent:
+    def _address(self, event: SessionEvent) -> SessionEvent:
         """The event, addressed to this session."""
         event = addressed(event, self.session_id)
         if event.session_id != self.session_id:

@@ -22,7 +22,7 @@ from session import (
 IDENTITY = UUID("00000000-0000-4000-8000-00000000abcd")
 NAMES = ["run-7", "a", "A.b_c:d-9", "7", "x" * 128, str(IDENTITY).upper(), IDENTITY.hex, "-", "None"]
 RULE = "a session id must be a UUID or 1 to 128 ASCII letters, digits and the characters . _ - :, got "
-DOTS = "a session id must not be dots alone, got "
+DOTS = "a session id must not be only dots, got "
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -97,7 +97,9 @@ def test_a_lock_that_is_not_free_in_time_is_refused_and_waits_no_more() -> None:
         thread = threading.Thread(target=take)
         thread.start()
         thread.join()
-    assert refusals == ["another worker or program is writing to the store, for more than 0.01 s: try again"]
+    assert refusals == [
+        "another worker or program has been writing to the store for more than 0.01 s: try again"
+    ]
     assert not lock.waiting
     assert is_free(lock)
 

@@ -39,7 +39,7 @@ def show_progress(session: Session, state: Mapping[str, Any], update: Mapping[st
 
 
 def _is_own(plan: Plan) -> bool:
-    """Whether a plan is a graph's: by its first four steps."""
+    """True if a plan is a graph's: by its first four steps."""
     return [step.title for step in plan.steps[: len(_STEPS)]] == _TITLES
 
 
@@ -96,7 +96,7 @@ _LONGEST_REFUSAL: Final = 2_000
 _LONGEST: Final = 10_000
 _NO_LIST: Final = "execute_sql returned no list of rows under data"
 _ROOM: Final = 3
-"""How many decisions another statement takes: it is written, run and checked."""
+"""The decisions that a further statement takes: it is written, run and checked."""
 _NO_TIME: Final = "no answer within {} decisions; allow more with max_iterations"
 
 
@@ -136,7 +136,7 @@ def _problem(state: State) -> str | None:
         error = result.get("error") if isinstance(result, Mapping) else None
         return state.get("error") or safe_text(error or "the statement has no result")
     if result and not isinstance(result.get("data", "missing"), (list, tuple, type(None))):
-        return _NO_LIST  # there may be rows in another form, or under another name
+        return _NO_LIST  # there may be rows in a different form, or under another name
     return refusal(state.get("validation_result"))
 
 
@@ -155,7 +155,7 @@ def _summary(result: Mapping[str, Any]) -> str:
 
 
 def is_doubtful(state: State) -> bool:
-    """Whether results look wrong and were not reviewed yet, and there is room for another statement."""
+    """True if results look wrong and were not reviewed yet, and a further statement is allowed."""
     result, verdict = state.get("execution_result"), state.get("validation_result")
     if verdict is None or state.get("reflection") is not None or not isinstance(result, Mapping):
         return False
@@ -194,7 +194,7 @@ def rows_of(result: Mapping[str, Any]) -> list[Sequence[Any]]:
 
 
 def nothing_in(result: Mapping[str, Any]) -> str | None:
-    """What is wrong with a result that has no rows, NULL alone, or a single row of 0 and NULL; else None."""
+    """The doubt about a result with no rows, only NULL, or a single row of 0 and NULL; else None."""
     rows = rows_of(result)
     if not rows:
         return _EMPTY

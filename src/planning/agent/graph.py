@@ -22,7 +22,7 @@ except ModuleNotFoundError as missing:
 from planning.agent.answer import complete, is_doubtful, reviewing, show_progress
 from planning.agent.databases.base import Database, is_database
 from planning.agent.databases.files import SqlDatabase
-from planning.agent.generate import Generator
+from planning.agent.generate import Generator, check_prompt_limit
 from planning.agent.nodes import (
     AgentTools,
     Clarify,
@@ -35,6 +35,7 @@ from planning.agent.nodes import (
     tool_running,
 )
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState
+from planning.errors import LONGEST_MESSAGE
 from planning.prompt import Prompt, ToolAwarenessSection
 from planning.tools.background import run_coroutine, run_in_thread
 from planning.tools.errors import SORRY
@@ -90,6 +91,7 @@ def build_text_to_sql_graph(
     clarify: Clarify | Literal[False] | None = None,
     reflect: bool = True,
     timeout: float | None = None,
+    prompt_limit: int = LONGEST_MESSAGE,
     checkpointer: Checkpointer = None,
 ) -> Compiled:
     """Build the graph that answers questions with SQL: plan, act, plan again, until there is an answer.
@@ -111,14 +113,16 @@ def build_text_to_sql_graph(
             the graph asks the user back only if the question is empty, or the generator asks.
         reflect: Whether to ask, once, for another statement if the results are empty or refused.
         timeout: The seconds for a call of the generator, if limited.
+        prompt_limit: The most characters of the ``prompt`` that a generator takes, 4,000 to 50,000.
         checkpointer: Where LangGraph keeps the states of threads.
 
     Raises:
-        TypeError: The generator has parameters that match no value, or an option is of another type.
-        ValueError: ``max_iterations`` or ``timeout`` is out of range.
+        TypeError: The generator has parameters that match no value, or an option has the wrong type.
+        ValueError: ``max_iterations``, ``timeout`` or ``prompt_limit`` is out of range.
     """
     if type(max_iterations) is not int or max_iterations < 1:
         raise ValueError(f"max_iterations must be a whole number of at least 1, got {max_iterations!r}")
+    check_prompt_limit(prompt_limit)
     if clarify and not callable(clarify):
         raise TypeError(f"clarify must be a function of question and schema, or None, got {clarify!r}")
     if type(reflect) is not bool:
@@ -130,7 +134,7 @@ def build_text_to_sql_graph(
     nodes = {
         "plan": Node(lambda state: plan(state, max_iterations)),
         "execute_tools": tool_running(database),
-        "generate_sql": generating(generate_sql, timeout, clarify or None, dialect),
+        "generate_sql": generating(generate_sql, timeout, clarify or None, dialect, prompt_limit),
         "reflect": reviewing(search),
         "complete": Node(complete),
     }
@@ -148,7 +152,7 @@ def build_text_to_sql_graph(
     builder.add_edge("generate_sql", "plan")
     builder.add_edge("reflect", "plan")
     builder.add_edge("complete", END)
-    return _compiled(builder, "text_to_sql", checkpointer)
+    return _compile(builder, "text_to_sql", checkpointer)
 
 
 def _builder(
@@ -169,7 +173,7 @@ def _branch(
     builder.add_conditional_edges(source, _Node(f"after_{source}", Node(decide)), {way: way for way in ways})
 
 
-def _compiled(builder: StateGraph[Any, Any, Any, Any], name: str, checkpointer: Checkpointer) -> Compiled:
+def _compile(builder: StateGraph[Any, Any, Any, Any], name: str, checkpointer: Checkpointer) -> Compiled:
     compiled: Compiled = builder.compile(checkpointer=checkpointer, name=name)
     return compiled.with_config({"recursion_limit": _MOST_STEPS})
 
@@ -186,7 +190,7 @@ _NO_SEARCH: Final = "no search is set up; pass execute_queries to build_planner_
 _FOREVER: Final = 1_000_000.0
 
 
-def _given(state: State) -> dict[str, Any]:
+def _drop_missing(state: State) -> dict[str, Any]:
     return {"question": state.get("resolved_query") or "", "state": dict(state)}
 
 
@@ -197,7 +201,9 @@ def _planning(planner: Callable[..., Any], registry: ToolRegistry, timeout: floa
 
     def prepare(state: State) -> NodeCall:
         text = prompt.render().text if "prompt" in taken else ""
-        return NodeCall(tool, _given(state) | {"prompt": text, "tools": registry.get_tool_descriptions()})
+        return NodeCall(
+            tool, _drop_missing(state) | {"prompt": text, "tools": registry.get_tool_descriptions()}
+        )
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:
@@ -260,7 +266,7 @@ def _searching(execute_queries: Callable[..., Any] | None, timeout: float | None
             return {"query_results": []}
         if tool is None:
             return {"error": _NO_SEARCH}
-        return NodeCall(tool, _given(state) | {"queries": queries})
+        return NodeCall(tool, _drop_missing(state) | {"queries": queries})
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:
@@ -275,7 +281,7 @@ def _responding(respond: Callable[..., Any], timeout: float | None) -> Node:
     tool, _ = named_tool("respond", "Answer the user.", respond, _OF_RESPOND, timeout)
 
     def prepare(state: State) -> NodeCall:
-        return NodeCall(tool, {**{name: state.get(name) for name in _OF_RESPOND}, **_given(state)})
+        return NodeCall(tool, {**{name: state.get(name) for name in _OF_RESPOND}, **_drop_missing(state)})
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:
@@ -335,4 +341,4 @@ def build_planner_graph(
     builder.add_edge("execute_tools", "generate_response")
     builder.add_edge("execute_queries", "generate_response")
     builder.add_edge("generate_response", END)
-    return _compiled(builder, "planner", checkpointer)
+    return _compile(builder, "planner", checkpointer)

@@ -151,7 +151,7 @@ def plan(state: State, max_iterations: int = MOST_ITERATIONS) -> AgentState:
 
 
 def _is_third(failures: Sequence[Mapping[str, Any]], error: str) -> bool:
-    """Whether the last two failures had the same error: a third one ends the question."""
+    """True if the last two failures had the same error: a third one ends the question."""
     return [_kind_of(each.get("error")) for each in failures[-2:]] == [_kind_of(error)] * 2
 
 
@@ -254,7 +254,11 @@ def execute_tools_node(state: State, tools: AgentTools, *, session: Session | No
 
 
 def generating(
-    generate_sql: Generator, timeout: float | None, clarify: Clarify | None, dialect: str | None
+    generate_sql: Generator,
+    timeout: float | None,
+    clarify: Clarify | None,
+    dialect: str | None,
+    prompt_limit: int,
 ) -> Node:
     """The node that asks the generator for the SQL, or the user for more."""
     description = "Write the SQL that answers a question."
@@ -263,11 +267,11 @@ def generating(
     def prepare(state: State) -> NodeCall | AgentState:
         given = offered(state) | {"dialect": dialect}
         question, schema, attempts = given["question"], given["schema"], given["attempts"]
-        request = None if clarify is None or attempts else _clarified(clarify, question, schema)
+        request = None if clarify is None or attempts else _ask_clarify(clarify, question, schema)
         if request is not None:
             return asked(request)
         if "prompt" in taken:
-            turns = prompt_messages(question, schema, attempts[-1:], dialect)
+            turns = prompt_messages(question, schema, attempts[-1:], dialect, prompt_limit)
             given["prompt"] = "\n\n".join(turn["content"] for turn in turns)
         return NodeCall(tool, given)
 
@@ -297,11 +301,11 @@ def generating(
     return Node(prepare, finish)
 
 
-def _clarified(clarify: Clarify, question: str, schema: Any) -> str | None:
+def _ask_clarify(clarify: Clarify, question: str, schema: Any) -> str | None:
     """The question of ``clarify`` to the user; None if it has none or fails."""
     try:
         request: object = clarify(question, schema)
-    except Exception as error:  # noqa: BLE001 - a user's function may raise anything, and the question can go on without it
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything; the question continues
         logger.warning("clarify_failed", extra={"error": type(error).__name__})
         return None
     return request if isinstance(request, str) and request.strip() else None

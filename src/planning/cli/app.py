@@ -1,4 +1,4 @@
-"""The ``planning`` command: its commands in one place, each of which is loaded when it is called."""
+"""The ``planning`` command: its commands in one place, which are loaded when they are called."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COMMANDS: Final = {
     "verify": ("sessions:verify", "Check sessions for damage."),
     "store create": ("copying:create", "Make the tables of a store in PostgreSQL."),
     "store copy": ("copying:copy", "Copy sessions to another store."),
-    "store compact": ("copying:compact", "Give back the room of deleted sessions."),
+    "store compact": ("copying:compact", "Give back the space of deleted sessions."),
     "approve": ("sessions:approve", "Approve a plan that waits, or reject it."),
     "ask": ("ask:ask", "Ask a database a question: see the SQL and the rows."),
     "replay": ("replay:replay", "Replay a transcript: show the plan as it changes."),
@@ -65,13 +65,15 @@ Examples:
 
 
 class Commands(TyperGroup):
-    """Commands, some of whose names are two words: ``sessions delete`` beside ``sessions``."""
+    """Commands whose names may be two words: ``sessions delete`` beside ``sessions``."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find the command that arguments begin with, the longest name first, and load it."""
         name, rest = " ".join(args[:2]), args[2:]
         if name in self.commands:
             return name, _loaded(name), rest
+        if args[0] not in self.commands and (inside := _inside(args[0])):
+            return args[0], inside, args[1:]
         found, _, rest = super().resolve_command(ctx, args)
         return found, None if found is None else _loaded(found), rest
 
@@ -85,6 +87,17 @@ class Commands(TyperGroup):
             if isinstance(getattr(error, "message", None), str):
                 error.message = hide_secrets(error.message)  # type: ignore[attr-defined]  # of a click error
             raise
+
+
+def _inside(word: str) -> TyperGroup | None:
+    """The commands whose names begin with a word, as a group; None if there are none."""
+    names = {name.removeprefix(f"{word} "): name for name in _COMMANDS if name.startswith(f"{word} ")}
+    commands = {short: _loaded(name) for short, name in names.items()}
+    for short, name in names.items():
+        commands[short].short_help = _COMMANDS[name][1]
+    help_ = f"The commands that begin with {word}; 'planning {word} COMMAND --help' shows one."
+    options: Any = {"no_args_is_help": True, "context_settings": HELP_OPTIONS, "rich_markup_mode": None}
+    return TyperGroup(name=word, commands=commands, help=help_, **options) if names else None
 
 
 def _loaded(name: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from planning.cli.source import DEFAULT_STORE
+from planning.cli.usage import DEFAULT_STORE, LAST
 
 WorkflowFile = Annotated[
     str | None, typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.")
@@ -71,7 +71,7 @@ _PATIENCE: Final = 1.0  # seconds: a server that does not answer must not hold u
 
 
 def session_ids(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The ids that begin so, of the store that is named before; none where there is no such store."""
+    """The ids that begin so, of the store that is named before; none without such a store."""
     place = ctx.params.get("store") or ctx.params.get("source") or DEFAULT_STORE
     found: list[str] = []
     reading = Thread(target=lambda: found.extend(_ids_in(str(place))), daemon=True)
@@ -89,10 +89,13 @@ def _ids_in(place: str) -> list[str]:
 
 
 def _session(more: str) -> Any:
-    more = f"The id of a session in it{more}."
+    more = (
+        f"The id of a session in it, or its beginning, or {LAST} for the one that was changed last{more}."
+        " Without a store, that of 'planning run'."
+    )
     return typer.Argument(metavar="SESSION", help=more, autocompletion=session_ids)
 
 
-SessionName = Annotated[str, _session(", or its beginning")]
+SessionName = Annotated[str, _session("")]
 AnySession = Annotated[str | None, _session("; all if omitted")]
-OneSession = Annotated[str | None, _session(", or its beginning; may be omitted if it has only one")]
+OneSession = Annotated[str | None, _session("; may be omitted if it has only one")]

@@ -27,22 +27,22 @@ from planning.cli.progress import Progress
 from planning.cli.source import name_of, read_text
 from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_terminal, lines_of
 from planning.cli.usage import Refused, bad_option
-from planning.errors import ToolError, line_of, one_line, printable
+from planning.errors import LONGEST_MESSAGE, ToolError, line_of, one_line, printable
 from planning.plan.model import Plan
 from session import Session
 from session.address import is_address
 
 MOST_ROWS: Final = 50
-_WIDEST: Final = 120  # columns of a cell where nothing else bounds it
-_NARROW: Final = 10  # columns below which a text says little: a date has ten
-_LONGEST: Final = 1_000  # characters of a text that are read
+_WIDEST: Final = 120  # columns of a cell if nothing else bounds it
+_NARROW: Final = 10  # columns below which text says little: a date has ten
+_LONGEST: Final = 1_000  # characters of text that are read
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NUMBER: Final = re.compile(r"[+-]?(inf|nan|\d+(\.\d*)?(e[+-]?\d+)?|\.\d+)", re.IGNORECASE)
 _NO_END: Final = 1_000_000  # columns
 
 
 def laid_out(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None) -> tuple[list[str], int]:
-    """Lay out rows as a table. NULL is not a text: a text that reads so is in quotes."""
+    """Lay out rows as a table. NULL is not text: text that reads so is in quotes."""
     rows, wide = rows[:MOST_ROWS], _NO_END if width is None else width
     shown = names[: max(1, wide // _NARROW)]
     columns = list[Column]()
@@ -66,25 +66,25 @@ def tab_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[s
 
 
 def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Rows as CSV, the names first: texts whole, NULL as nothing.
+    """Rows as CSV, the names first: strings whole, NULL as nothing.
 
-    A text that a spreadsheet would run as a formula is data: it begins with an apostrophe.
+    Text that a spreadsheet would run as a formula is data: it begins with an apostrophe.
     """
     buffer = StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer, lineterminator="\r\n")  # before Python 3.13 only these are quoted in a text
     for row in chain([names], rows):
         texts = ("" if value is None else _text_of(value) for value in row)
         writer.writerow(
             f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
             for text in texts
         )
-        yield buffer.getvalue()
+        yield buffer.getvalue()[:-2] + "\n"
         buffer.seek(0)
         buffer.truncate()
 
 
 def _line_text(text: str) -> Text:
-    """A printable line as the text of a cell, cut with an ellipsis where it has no room."""
+    """A printable line as the text of a cell, cut with an ellipsis if it has no room."""
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 
@@ -117,9 +117,9 @@ Examples:
 \b
 What it prints:
   In a terminal, the steps, the SQL and the rows as a table. Elsewhere
-  the rows alone, with tabs between the values and the names of the
+  only the rows, with tabs between the values and the names of the
   columns first; the steps, the SQL and why there is no answer are on
-  standard error. --csv prints the rows as CSV, in a terminal too; a
+  standard error. --csv prints the rows as CSV, in a terminal too;
   text that a spreadsheet would run as a formula gets an apostrophe.
 
 \b
@@ -172,6 +172,10 @@ def ask(
     model_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long to wait for the model; it is asked twice.")
     ] = _MODEL_TIMEOUT,
+    prompt_limit: Annotated[
+        int,
+        typer.Option(metavar="N", help="The most characters of a prompt, 4,000 or more."),
+    ] = LONGEST_MESSAGE,
     no_samples: Annotated[
         bool, typer.Option("--no-samples", help="Keep the values in the database out of the schema.")
     ] = False,
@@ -198,7 +202,13 @@ def ask(
             )
             generate: Callable[..., Any] = partial(_next, statements)
             if model is not None:
-                chat = OpenAIChat(model, base_url, timeout=model_timeout, dialect=database.dialect)
+                chat = OpenAIChat(
+                    model,
+                    base_url,
+                    timeout=model_timeout,
+                    dialect=database.dialect,
+                    prompt_limit=prompt_limit,
+                )
                 generate = stack.enter_context(chat)
             database.get_schema()  # a wrong file is an error of its own, and not of the question
         except (ToolError, ValueError, ImportError) as error:
@@ -302,7 +312,7 @@ def _row_lines(result: Mapping[str, Any], width: int | None) -> list[Line]:
 
 
 def _counted(result: Mapping[str, Any]) -> str:
-    """How many rows there are."""
+    """The number of rows."""
     number = len(result.get("data") or ())
     if result.get("truncated"):
         return f"the first {count(number, 'row')}; there are more, see --max-rows"

@@ -1,4 +1,4 @@
-"""``planning audit``: what the history of a session says of its plan."""
+"""``planning audit``: what the history of a session shows about its plan."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def audit(
 
 
 def _audited(source: str | None, session: str | None) -> tuple[str, Audit, str]:
-    """What is audited by name, the audit, and what of the history cannot be read."""
+    """The name of what is audited, the audit, and the part of the history that cannot be read."""
     damage: list[StoreError] = []
     kinds: Any = ("snapshot", "transcript")
     with opened(source, session, *kinds, wanted="a session") as given, given.history() as changes:

@@ -6,17 +6,18 @@ import inspect
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import attrs
 
 from planning.cli.terminal import say
 from planning.cli.usage import Refused
-from planning.errors import ToolError, printable, show
+from planning.errors import ToolError, listed, nearest, printable, show
+from planning.tools import Toolbox, ToolRegistry
 from planning.tools.tool import Tool
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.report import Report
@@ -61,7 +62,7 @@ _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 def capabilities_of(
     served: Mapping[str, Any] = MappingProxyType({}), **options: Sequence[str] | None
 ) -> Capabilities | None:
-    """What the values of the options say that exists; None when there are no values."""
+    """The tools, handlers and agents that the options name; None when there are no values."""
     kinds = {kind: _merged(kind, values) for kind, values in options.items() if values}
     if served:
         tools = kinds.get("tools", {})
@@ -86,7 +87,7 @@ def mention_colon(report: Report, **options: Sequence[str] | None) -> None:
 
 
 def _merged(kind: str, values: Iterable[str]) -> dict[str, Any]:
-    """What the values of one option name, by name."""
+    """The objects that the values of one option name, by name."""
     merged: dict[str, Any] = {}
     for value in values:
         for name, what in _named(kind, value).items():
@@ -99,7 +100,7 @@ def _named(kind: str, value: str) -> Mapping[str, Any]:
         return dict.fromkeys(name for each in value.split(",") if (name := each.strip()))
     try:
         with redirect_stdout(sys.stderr):  # what a module prints is not part of a report
-            return _by_name(kind, _imported(value))
+            return _by_name(kind, _imported(kind, value))
     except Refused as error:
         reason = error.message
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's own code may fail in any way
@@ -115,7 +116,7 @@ def _by_name(kind: str, found: Any) -> Mapping[str, Any]:
     return by_name
 
 
-def _imported(value: str) -> Any:
+def _imported(kind: str, value: str) -> Any:
     module, _, attributes = value.partition(":")
     if not (module and attributes):
         raise Refused("write module:object, such as my_app.tools:registry")
@@ -127,19 +128,33 @@ def _imported(value: str) -> Any:
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, and misses another
-        raise Refused(f"no module is named {show(error.name)}, in this folder or installed") from None
+        near = nearest(error.name, (path.stem for path in Path(here).glob("*.py")))
+        hint = "" if near is None else f"; did you mean {show(near)}?"
+        raise Refused(f"no module is named {show(error.name)}, in this folder or installed{hint}") from None
     for attribute in attributes.split("."):
         try:
             found = getattr(found, attribute)
         except AttributeError:
-            raise Refused(f"{show(module)} has no {show(attribute)}") from None
+            hint = f"; {_there(kind, found)}" if inspect.ismodule(found) else ""
+            raise Refused(f"{show(module)} has no {show(attribute)}{hint}") from None
     if found is None:
         raise Refused("it is None; name a registry, a toolbox, a mapping or a list")
     return found() if _makes_one(found) else found
 
 
+def _there(kind: str, module: ModuleType) -> str:
+    """The objects of a module that hold tools, handlers or agents, and the functions that make one."""
+    several, names = (ToolRegistry, Toolbox, Mapping, list, tuple), list[str]()
+    for name, value in vars(module).items():
+        with suppress(Refused):
+            is_own = getattr(value, "__module__", None) == module.__name__ and _makes_one(value)
+            if name[0] != "_" and (is_own or (isinstance(value, several) and _by_name(kind, value))):
+                names.append(name)
+    return f"it has {listed(names)}" if names else f"it has no registry, toolbox, mapping or list of {kind}"
+
+
 def _makes_one(found: object) -> bool:
-    """Whether it is a function that is called without arguments, such as one that makes a registry."""
+    """True if it is a function that is called without arguments, such as one that makes a registry."""
     if not inspect.isfunction(found):
         return False
     parameters = inspect.signature(found).parameters.values()

@@ -22,7 +22,7 @@ DELETE_HELP: Final = examples(
 )
 COPY_HELP: Final = examples(
     "store copy plans.db postgresql://me@db.example.org/plans",
-    "store copy postgresql://me@db.example.org/plans copy.db nightly what-if",
+    "store copy postgresql://me@db.example.org/plans copy.db nightly",
 )
 COMPACT_HELP: Final = examples("store compact plans.db")
 
@@ -30,7 +30,7 @@ COMPACT_HELP: Final = examples("store compact plans.db")
 CREATE_HELP: Final = """\b
 Examples:
   planning store create postgresql://me@db.example.org/plans
-  planning store create postgresql://me@db.example.org/plans --print | psql ...
+  planning store create postgresql://me@db.example.org/plans --print
 
 \b
 Passwords:
@@ -83,7 +83,7 @@ def copy(
 ) -> None:
     """Copy sessions to another store, with their history, hashes, checkpoints and claims.
 
-    Each session is copied whole, as it is at one moment, or not at all: programs may go on writing to it. If
+    Each session is copied whole, as it is at one moment, or not at all: programs may keep writing to it. If
     TO has one of the sessions already, nothing is copied. If one cannot be copied, the others are, and the
     exit code is 1.
     """
@@ -114,13 +114,13 @@ def copy(
 
 
 def compact(store: StoreFile) -> None:
-    """Give the room of deleted sessions back to the file system: a SQLite file alone keeps it.
+    """Give the space of deleted sessions back to the file system: only a SQLite file keeps it.
 
-    Programs may go on; those that write wait until it is over.
+    Programs may run meanwhile; those that write wait until it is over.
     """
     with opened_store(store) as opened:
         if not isinstance(opened, SqliteStore):
-            raise bad_option("STORE", "give a SQLite file; a PostgreSQL server reuses the room by itself")
+            raise bad_option("STORE", "give a SQLite file; a PostgreSQL server reuses the space by itself")
         before = _kilobytes(store)
         opened.compact()
         typer.echo(f"{printable(store)} has {_kilobytes(store)}; it had {before}.")

@@ -114,7 +114,7 @@ def leave_if_held_up(code: Callable[[], int]) -> Iterator[None]:
 
 
 def _holds_up(thread: threading.Thread) -> bool:
-    """Whether the interpreter would wait for a thread; what a session's own does, takes no time."""
+    """True if the interpreter would wait for a thread; what a session's own does, takes no time."""
     return not (thread.daemon or thread.name.startswith("session ")) or thread.name.startswith("tool ")
 
 

@@ -54,7 +54,7 @@ def face_of(own: TextIO, progress: Progress, *, is_json: bool = False) -> Iterat
 
 
 class Face:
-    """What shows a plan or a run while it changes, and at its end.
+    """The display of a plan or a run while it changes, and at its end.
 
     This one shows nothing: the command prints JSON at the end.
     """
@@ -78,7 +78,7 @@ class Lines(Face):
         self._color = wants_color(own)
         self._is_begun = False
         if progress.steps and progress.plan is None:
-            far = progress.tally() if progress.now is None else progress.done()  # it goes on from there
+            far = progress.tally() if progress.now is None else progress.done()  # it continues from there
             self.show([(": ".join(filter(None, (progress.title, far))), "")])
 
     def show(self, lines: Sequence[Line]) -> None:
@@ -185,7 +185,7 @@ def _table(
 
 
 def _counts(console: Console, progress: Progress) -> RenderableType:
-    """How far it is, in words, and where that has room as a bar."""
+    """The progress in words, and as a bar if there is room."""
     if not progress.title and not progress.steps:
         return Text("no plan")
     plan = progress.plan

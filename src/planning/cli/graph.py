@@ -49,7 +49,7 @@ def graph(
 ) -> None:
     """Draw a workflow: its steps, what they call, and which waits for which.
 
-    It is checked first, as by 'planning validate' without options; a workflow with errors is not drawn. Of a
+    It is checked first, as by 'planning validate' without options; a workflow with errors is not drawn. For a
     snapshot, and of what 'planning run --json' prints, the workflow is drawn as far as it was run.
     """
     steps = _steps_in(read_bytes(file, "WORKFLOW"), file)

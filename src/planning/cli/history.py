@@ -10,14 +10,13 @@ from typing import Annotated, Final
 
 import typer
 
-from planning.cli.arguments import AsJson, OneSession, RunsFile, StoreFile
+from planning.cli.arguments import AsJson, OneSession, RunsFile
 from planning.cli.faces import face_of
 from planning.cli.opening import opened
 from planning.cli.progress import Progress
-from planning.cli.source import DEFAULT_STORE
-from planning.cli.terminal import Line, as_json, say
-from planning.cli.usage import examples
-from planning.errors import line_of, one_line
+from planning.cli.terminal import Line, as_json, readable, say, wrapped
+from planning.cli.usage import DEFAULT_STORE, examples
+from planning.errors import line_of
 from planning.observe.fact_words import approval_words
 from planning.observe.names import named_facts, named_plan
 from planning.observe.timeline import Changes, Moment, fields_of_moment, refusal_of, words_of
@@ -25,7 +24,7 @@ from planning.policy.reducers import AskToFinish
 from session import ToolFailed
 from session.stores import StoreError
 
-HISTORY_HELP: Final = examples("history", "history plans.db nightly --after 40")
+HISTORY_HELP: Final = examples("history report --limit 20", "history plans.db --last")
 WATCH_HELP: Final = examples("watch plans.db nightly", "watch plans.db nightly --json | my-dashboard")
 
 _POLL: Final = 0.05  # seconds between two looks at the store
@@ -38,6 +37,9 @@ def history(
     after: Annotated[
         int, typer.Option(min=0, metavar="VERSION", help="Only the changes after this version.")
     ] = 0,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the last N changes; all if omitted.")
+    ] = None,
     as_json_: AsJson = False,
 ) -> None:
     """List the changes of a session: when, by whom, and what each did to the plan.
@@ -45,15 +47,16 @@ def history(
     Times are in UTC. What other programs keep in the session is listed by its name.
     """
     damage, fields = "", []
-    with opened(store, session) as given, given.history(after) as changes:
+    with opened(store, session) as given, given.history(after, limit) as changes:
         try:
             for moment in changes.new():
                 if as_json_:
                     fields.append(fields_of_moment(moment))
                 else:
                     change = moment.change
-                    by = "" if change.actor is None else f"{one_line(change.actor)}: "
-                    typer.echo(f"{change.version:>5}  {change.at:%Y-%m-%d %H:%M:%S}  {by}{words_of(moment)}")
+                    by = "" if change.actor is None else f"{change.actor}: "
+                    head = f"{change.version:>5}  {change.at:%Y-%m-%d %H:%M:%S}  "
+                    typer.echo(wrapped(head, readable(by + words_of(moment)), sys.stdout))
         except StoreError as error:
             damage = line_of(error)
     if as_json_:
@@ -63,7 +66,7 @@ def history(
         raise typer.Exit(1)
 
 
-def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:
+def watch(store: RunsFile = DEFAULT_STORE, session: OneSession = None, *, as_json_: AsJson = False) -> None:
     """Show the plan of a session, and each change of it as soon as it is made.
 
     With --json, each change of the session is printed on a line of its own. It ends when you press Ctrl-C, or
@@ -104,14 +107,14 @@ def _as_they_come(changes: Changes) -> Iterator[Moment]:
 
 
 def _changes(progress: Progress, moment: Moment) -> Iterator[Line]:
-    """What a change did to the plan, and the calls in it that were refused."""
+    """The changes in the plan, and the calls that were refused."""
     for event in moment.change.events:
         if isinstance(event, ToolFailed):
             is_refused, reason = refusal_of(event)
             if is_refused:
                 yield progress.refuse(event.name, reason)
         elif isinstance(event, AskToFinish):
-            yield words_of(moment), ""
+            yield readable(words_of(moment)), ""
     if moment.plan is not None or moment.steered:
         plan = progress.plan
         if moment.plan is not None:

@@ -17,9 +17,9 @@ from planning.cli.arguments import session_ids
 from planning.cli.capabilities import capabilities_of
 from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
 from planning.cli.drive import until_signalled
-from planning.cli.opening import found_store
+from planning.cli.opening import found_store, known_session
 from planning.cli.terminal import say
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import LAST, Refused, bad_option
 from planning.errors import printable, show
 from planning.policy.policy import PlanPolicy
 from planning.workflow.capabilities import Capabilities
@@ -57,11 +57,11 @@ HTTP:
 \b
 What the plan must have:
   With --approval, the client asks its user to approve the plan, where
-  it can; or run 'planning approve'. It holds back the tools of this
-  server, and not those that the client has besides. With --evidence
-  required, a step is marked done only with a successful call that was
-  made since it began, of a tool of this server or of a program that
-  works in the same session; with unique, one call proves one step.
+  it can; or run 'planning approve'. It blocks the tools of this
+  server, not the client's other tools. With --evidence required, a step
+  is marked done only with a successful call that was made since it
+  began, of a tool of this server or of a program that works in the same
+  session; with unique, one call proves one step.
 
 \b
 Claude Code:
@@ -95,7 +95,11 @@ def mcp(
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="One session for all clients.", autocompletion=session_ids),
+        typer.Option(
+            metavar="ID",
+            help=f"One session for all clients; {LAST} is the one of the store that was changed last.",
+            autocompletion=session_ids,
+        ),
     ] = None,
     tools: Annotated[
         str | None,
@@ -212,11 +216,15 @@ def _plan_tools(given: str | None) -> tuple[str, ...]:
 
 
 def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
-    """How ``build_server`` finds the sessions: one for all clients, or one for each."""
+    """The way ``build_server`` finds the sessions: one for all clients, or one for each."""
     try:
         store = None if file is None else found_store(file)
         if store is not None:
             store.sessions(1)  # a server that cannot be reached is an error now
+        if given == LAST:
+            if store is None:
+                raise bad_option("--session", f"{LAST} needs --store")
+            given = str(known_session(store, LAST))
         if given is not None:
             return {"session": Session(session_id=given, store=store)}
     except IdentityError as error:
@@ -228,7 +236,7 @@ def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
 
     def resume(name: str) -> Session | None:
         try:
-            known = store.head(UUID(name))  # a random id: none that somebody else could guess
+            known = store.head(UUID(name))  # a random id, which no other client can guess
         except ValueError:
             return None
         return None if known is None else Session(session_id=known.session_id, store=store)

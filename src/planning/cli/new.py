@@ -51,7 +51,7 @@ def new(
     """Write a first workflow: a valid one, with a step for each tool, to be changed by hand.
 
     Inputs are taken from the examples of a tool, or are ${user_prompt}, the value of --prompt in 'planning
-    run'; you are told which ones to fill in. A file that exists is not replaced.
+    run'; the command lists the ones to fill in. A file that exists is not replaced.
     """
     with tools_of_servers(mcp or ()) as served:
         given = capabilities_of(served, tools=tools, handlers=handlers, agents=agents)
@@ -102,7 +102,7 @@ def _steps(given: Capabilities) -> Iterator[WorkflowStep]:
 
 
 def _call_of(name: str, function: Callable[..., Any] | None, *, is_agent: bool) -> tuple[str, dict[str, Any]]:
-    """What a call is for, and inputs for it."""
+    """The description of a call, and inputs for it."""
     tool = function if isinstance(function, Tool) or function is None else called_by_steps(name, function)
     purpose = "" if tool is None else tool.description.strip().partition("\n")[0]
     if tool is None:
@@ -124,7 +124,7 @@ def _example(node: Mapping[str, Any]) -> Any:
 
 
 def _advice(workflow: Workflow, given: Capabilities | None) -> Iterator[str]:
-    """What is left to the user."""
+    """The steps that are left to the user."""
     if given is None:
         yield "its steps call nothing yet; name what they may call: --tools my_app:tools"
         return

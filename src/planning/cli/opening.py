@@ -1,4 +1,4 @@
-"""What a command is given, opened: a store and a session in it, a snapshot, a transcript or a workflow."""
+"""The sources of commands, opened: a store and a session in it, a snapshot, a transcript or a workflow."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Final
 
 import attrs
 
-from planning.cli.source import DEFAULT_STORE, SQLITE, Kind, kind_of, name_of, read_bytes, refuse_other
+from planning.cli.source import SQLITE, Kind, kind_of, name_of, read_bytes, refuse_other
 from planning.cli.transcript import Call, TranscriptError, parse_transcript
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import DEFAULT_STORE, LAST, Refused, bad_option
 from planning.errors import line_of, listed, nearest, printable
 from planning.observe.fact_words import NO_FACTS
 from planning.observe.names import names_in
@@ -60,7 +60,7 @@ def calls_in(data: bytes, source: str | None) -> tuple[Call, ...]:
 
 
 def replayed(calls: Iterable[Call], session: Session) -> Iterator[tuple[Call, ToolResult | None]]:
-    """Carry out calls one by one in a session, each with its result; those of other tools are only noted."""
+    """Run calls one by one in a session, each with its result; those of other tools are only noted."""
     toolbox = Toolbox(PlanningToolsSection(session=session).tools())
     for call in calls:
         if call.name.startswith(_PREFIX):
@@ -108,14 +108,16 @@ class Opened:
         return session
 
     @contextmanager
-    def history(self, after: int | None = 0) -> Iterator[Changes]:
-        """Its changes after a version, None for those that follow; a snapshot has none."""
+    def history(self, after: int | None = 0, limit: int | None = None) -> Iterator[Changes]:
+        """Its changes after a version, at most so many; None for those that follow. A snapshot has none."""
         if self._store is None or self._head is None:
             yield _Replay(self._calls)
             return
         version = self._head.version
         if after is not None and after > version:
             raise Refused(f"the session has the versions 0 to {version}, got {after}")
+        if after is not None and limit is not None:
+            after = max(after, version - limit)
         with closing(self._store.another()) as store, nullcontext() if after is None else store.reading():
             yield Timeline(store, self._head, version if after is None else after)
 
@@ -208,7 +210,7 @@ def session_of(data: bytes, source: str | None) -> Session:
 
 
 def is_store(source: str | None) -> bool:
-    """Whether a source is a store, or an address as of one."""
+    """True if a source is a store, or an address as of one."""
     if source in {None, "-"}:
         return False
     if is_address(source):
@@ -258,27 +260,37 @@ def valid_session(name: str, option: str) -> SessionId:
 
 
 def known_session(store: Store, name: str | None, *, is_whole: bool = False) -> SessionId:
-    """The id of a session of a store, also by its beginning unless it ``is_whole``; None for its only one."""
-    if name is None:
+    """The id of a session of a store, also by its beginning unless it ``is_whole``; None for its only one.
+
+    ``LAST`` is the one that was changed last.
+    """
+    if name is None or name == LAST:
         heads = store.sessions(_LISTED + 1)
-        if len(heads) == 1:
+        if len(heads) == 1 or (heads and name == LAST):
             return heads[0].session_id
         names = listed(str(each.session_id) for each in heads[:_LISTED])
         more = ", ..." if len(heads) > _LISTED else ""
-        several = f"several sessions; name one: {printable(names)}{more}"
+        several = f"several sessions; name one, or give {LAST}: {printable(names)}{more}"
         raise Refused(f"the store holds {several if heads else 'no session'}")
+    found = begun_session(store, name)
+    if found is not None and not (is_whole and str(found) != name):
+        return found
+    every = [str(each.session_id) for each in store.sessions()]
+    near = nearest(name, every) if found is None else str(found)
+    hint = "list them with 'planning sessions'" if near is None else f"did you mean {printable(near)}?"
+    raise Refused(f"the store holds no session '{printable(name)}'; {hint}")
+
+
+def begun_session(store: Store, name: str) -> SessionId | None:
+    """The session with an id, or the only one whose id begins so; None if there is none."""
+    if name == LAST:
+        return known_session(store, name)
     identity = valid_session(name, "SESSION")
     if store.head(identity) is not None:
         return identity
-    every = [str(each.session_id) for each in store.sessions()]
-    begun = [] if is_whole else [each for each in every if each.startswith(name)]
-    if len(begun) == 1:
-        return valid_session(begun[0], "SESSION")
-    if begun:
+    begun = [each.session_id for each in store.sessions() if str(each.session_id).startswith(name)]
+    if len(begun) > 1:
         more = ", ..." if len(begun) > _LISTED else ""
-        raise Refused(
-            f"several sessions begin with '{printable(name)}': {printable(listed(begun[:_LISTED]))}{more}"
-        )
-    near = nearest(name, every)
-    hint = "list them with 'planning sessions'" if near is None else f"did you mean {printable(near)}?"
-    raise Refused(f"the store holds no session '{printable(name)}'; {hint}")
+        names = printable(listed(map(str, begun[:_LISTED])))
+        raise Refused(f"several sessions begin with '{printable(name)}': {names}{more}")
+    return begun[0] if begun else None

@@ -13,7 +13,7 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, seconds_text
+from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, readable, seconds_text
 from planning.errors import printable
 from planning.observe.fact_words import NO_FACTS, approval_words
 from planning.observe.steps import OVER, RunSteps, Step, plan_steps
@@ -67,7 +67,7 @@ class Progress:
 
     @property
     def over(self) -> int:
-        """How many steps need nothing more; of a plan, those that are done."""
+        """The number of steps that need nothing more; of a plan, those that are done."""
         states = OVER if self.plan is None else ("completed",)
         return sum(step.state in states for step in self.steps)
 
@@ -80,26 +80,26 @@ class Progress:
         return next(running, next(last, 0))
 
     def done(self) -> str:
-        """How many steps are done."""
+        """The number of steps that are done."""
         steps = self.steps
         return f"{sum(step.is_done for step in steps)} of {len(steps)} done"
 
     def tally(self) -> str:
-        """How far the steps are, in words."""
+        """The progress of the steps, in words."""
         counts, parts = Counter(step.state for step in self.steps if not step.is_done), [self.done()]
         others: tuple[State, ...] = ("in_progress", "failed", "blocked", "stopped", "skipped")
         parts += [f"{counts[state]} {WORDS[state]}" for state in others if counts[state]]
         return ", ".join(parts)
 
     def lasted(self) -> str:
-        """How long a run has lasted, behind a comma; empty where that is not known."""
+        """The time that a run has lasted, behind a comma; empty where that is not known."""
         spent = self.spent
         if spent is None and self.now is not None and self._began is not None:
             spent = (self.now() - self._began).total_seconds()
         return "" if spent is None else f", in {seconds_text(spent)}"
 
     def seconds(self, step: Step) -> float | None:
-        """How long a step was in progress, until now for one that is."""
+        """The time that a step was in progress, until now for one that is."""
         return step.seconds(self.now() if self.now is not None and step.state == "in_progress" else None)
 
     def when(self, step: Step) -> str:
@@ -121,7 +121,7 @@ class Progress:
         self._steps = [] if plan is None else plan_steps(plan, facts, times)
         is_back = any((each.before, each.after) == ("in_progress", "pending") for each in differs.marked)
         added = [(f"  {each.step.step_id}  {each.step.title}", "") for each in differs.added]
-        return [(str(differs), TROUBLE if is_back else ""), *added]
+        return [(readable(str(differs)), TROUBLE if is_back else ""), *added]
 
     def whole_plan(self) -> Iterator[str]:
         """The plan as lines: the objective, then a line a step with its details and notes below it."""
@@ -151,7 +151,7 @@ class Progress:
     # Runs
 
     def stopping(self) -> str | None:
-        """What to say when a run is about to stop; None where nothing runs."""
+        """A line for a run that is about to stop; None if no step runs."""
         running = [] if self.run is None else self.run.in_state("in_progress")
         steps = count(len(running), "running step")
         return f"stopping: waiting for {steps}; press Ctrl-C again to stop at once" if running else None
@@ -183,14 +183,14 @@ class Progress:
 
 
 def note_of(step: Step) -> str:
-    """What to say beside a step: its last note in a plan; in a run its failure, or the outcome."""
+    """The text beside a step: its last note in a plan; in a run its failure, or the outcome."""
     record = step.record
     if record is None:
         return _CUT_SHORT if step.state == "stopped" else "".join(step.notes[-1:])
     if step.state == "in_progress":
         return f"attempt {record.attempt}" if record.attempt > 1 else ""
     if record.error is not None:
-        return record.error.message
+        return step.reason or ""
     if record.after is not None:
         return f"step {record.after} failed"
     if step.state == "skipped":

@@ -1,4 +1,4 @@
-"""``planning replay``: the planning calls of a transcript, carried out and shown."""
+"""``planning replay``: the planning calls of a transcript, made again and shown."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def replay(
             face.show(lines)
             if lines and not as_json_ and can_redraw(sys.stdout):
                 time.sleep(_DELAY)
-        tally = ", ".join(f"{seen[kind]} {kind}" for kind in ("carried out", "refused", "to other tools"))
+        tally = ", ".join(f"{seen[kind]} {kind}" for kind in ("accepted", "refused", "to other tools"))
         face.end((), [("", ""), (f"Calls: {tally}.", "")], is_whole=True)
     if as_json_:
         typer.echo(as_json(None if progress.plan is None else asdict(progress.plan)))
 
 
 def replay_lines(calls: Iterable[Call], progress: Progress) -> Iterator[tuple[str, list[Line]]]:
-    """Carry out calls one by one, each when it is asked for: how it ended, and its lines."""
+    """Make calls one by one, each when it is asked for: how it ended, and its lines."""
     session = Session()
     for call, result in replayed(calls, session):
         plan = select_latest(session, Plan)
@@ -65,6 +65,6 @@ def replay_lines(calls: Iterable[Call], progress: Progress) -> Iterator[tuple[st
         elif not result.success or plan is None:
             yield "refused", [progress.refuse(call.name, result.error or result.message)]
         elif isinstance(result.value, Plan):
-            yield "carried out", [(f"Plan read: {plan.status}, {progress.tally()}.", "")]
+            yield "accepted", [(f"Plan read: {plan.status}, {progress.tally()}.", "")]
         else:
-            yield "carried out", progress.take_plan(plan)
+            yield "accepted", progress.take_plan(plan)

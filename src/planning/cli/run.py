@@ -14,9 +14,10 @@ import typer
 
 from planning.cli.arguments import Agents, Finished, Handlers, McpServers, Tools, WorkflowFile, session_ids
 from planning.cli.capabilities import capabilities_of, mention_colon, tools_of_servers
+from planning.cli.opening import begun_session, opened_store
 from planning.cli.running import Asked, Running, opened_run
-from planning.cli.source import DEFAULT_STORE, read_bytes, refuse_other, without_password
-from planning.cli.usage import TOOLS_HELP, bad_option
+from planning.cli.source import read_bytes, refuse_other, without_password
+from planning.cli.usage import DEFAULT_STORE, LAST, TOOLS_HELP, bad_option
 from planning.cli.validate import print_report
 from planning.errors import show
 from planning.tools.contract import check_timeout
@@ -61,9 +62,10 @@ Where runs are kept:
   In the file {DEFAULT_STORE}, or that of --store, in a session with
   the name of the workflow's file: report for report.json. These read it:
     planning sessions
-    planning show {DEFAULT_STORE} report
-    planning view {DEFAULT_STORE} report
-    planning watch {DEFAULT_STORE} report
+    planning show report
+    planning history report
+    planning view report
+    planning watch --last
 """
 _MOST_PARALLEL: Final = 16
 _PROMPT: Final = "user_prompt"
@@ -77,7 +79,8 @@ def run(
         str | None,
         typer.Argument(
             metavar="SESSION",
-            help="The session that keeps the run; named after the file if omitted.",
+            help="The session that keeps the run; named after the file if omitted. With --resume, also the"
+            f" beginning of its id, or {LAST} for the one that was changed last.",
             autocompletion=session_ids,
         ),
     ] = None,
@@ -146,14 +149,20 @@ def run(
         workflow, capabilities = _checked(data, file, named, served, is_finished=finished)
 
         words = [hide_secrets(word.replace(store, without_password(store))) for word in context.obj]
-        line = shlex.join(["planning", "run", *(word for word in words if word != "--resume"), "--resume"])
+        words = [word for word in words if word not in {"--resume", LAST}]
+        name = session or _name_of(file, data)
+        if session == LAST or (session is not None and resume):
+            with opened_store(store) as found:
+                name = str(begun_session(found, session) or session)
+            words += [name] if session == LAST else []
+        line = shlex.join(["planning", "run", *words, "--resume"])
         asked = Asked(
             workflow=workflow,
             capabilities=capabilities,
             user_prompt=user_prompt,
             inputs=inputs,
             store=store,
-            session=session or _name_of(file, data),
+            session=name,
             resume=resume,
             executor=opened,
             max_parallel=max_parallel,
@@ -218,7 +227,7 @@ def _given(prompt: str | None, pairs: Iterable[str]) -> tuple[str | None, dict[s
 
 
 def _value(text: str) -> Any:
-    """A text as JSON; the text itself where it is not JSON."""
+    """The JSON value of a string; the string itself if it is not JSON."""
     try:
         value = json.loads(text, parse_constant=_refuse)
         json.dumps(value, allow_nan=False)  # 1e999 reads as infinity

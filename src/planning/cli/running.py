@@ -21,9 +21,9 @@ from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up, until_signal
 from planning.cli.faces import Face, face_of
 from planning.cli.opening import opened_store, valid_session
 from planning.cli.progress import Progress
-from planning.cli.source import DEFAULT_STORE, name_of
+from planning.cli.source import name_of
 from planning.cli.terminal import HEADING, Line, as_json, can_redraw, count, lines_of, say
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import DEFAULT_STORE, Refused, bad_option
 from planning.cli.view import open_browser
 from planning.errors import line_of, printable, show
 from planning.observe.health import Health, health_of_run
@@ -106,7 +106,7 @@ async def _forever() -> None:
 
 
 ELSEWHERE: Final = "name a file elsewhere with --store PATH"
-"""What to do where a store cannot be written."""
+"""A hint for a store that cannot be written."""
 
 
 @attrs.frozen(kw_only=True)
@@ -141,7 +141,7 @@ def opened_run(asked: Asked) -> Iterator[tuple[Session, WorkflowRun | None]]:
 
 
 def _make_folder(path: str) -> None:
-    """Make the folder of the default store, which is for nobody else, and not for git."""
+    """Make the folder of the default store, which no other user may read, and git ignores."""
     if path != DEFAULT_STORE:
         return
     folder = Path(path).parent
@@ -354,7 +354,7 @@ class Running:
         return code
 
     def _can_retry(self, result: WorkflowResult) -> bool:
-        """Whether a resumed run calls a step that failed: one that must not run twice is called once."""
+        """True if a resumed run calls a step that failed: one that must not run twice is called once."""
         run = self.session.select_latest(WorkflowRun)
         states = states_of("" if run is None else run.run_id, self.session.select_all(StepRecord))
         callables = Callables(self.asked.capabilities)
@@ -408,7 +408,7 @@ def _answer_lines(workflow: Workflow, result: WorkflowResult) -> Iterator[Line]:
 
 
 def _value_lines(value: object) -> Iterator[Line]:
-    """A value whole: a text as it is, anything else as JSON."""
+    """A value whole: text as it is, anything else as JSON."""
     text = json_form(value)
     if not isinstance(text, str):
         text = json.dumps(json.loads(as_json(text)), indent=2, ensure_ascii=False)
@@ -422,9 +422,9 @@ def _problem_lines(result: WorkflowResult) -> Iterator[Line]:
         yield ("", "")
     for step_id, error in result.errors.items():
         head = f"error: step {step_id}" if is_fatal else f"warning: step {step_id} failed"
-        yield (f"{head}: {error.message}", "bold red" if is_fatal else "yellow")
-        if error.cause is not None:
-            yield (f"  cause: {error.cause}", "dim")
+        yield (f"{head}: {error.cause or error.message}", "bold red" if is_fatal else "yellow")
+        if error.cause:
+            yield (f"  the model reads: {error.message}", "dim")
     for warning in result.warnings:
         yield (f"warning: {warning}", "yellow")
 

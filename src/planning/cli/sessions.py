@@ -5,16 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import accumulate
 from typing import Annotated, Any, Final
 
 import typer
 
 from planning.cli.arguments import AnySession, AsJson, OneSession, RunsFile, SessionName, StoreFile
 from planning.cli.opening import known_session, opened_session, opened_store
-from planning.cli.source import DEFAULT_STORE
-from planning.cli.terminal import as_json, columns, count, painted, seconds_text, wants_color
-from planning.cli.usage import Refused, bad_option, examples
+from planning.cli.terminal import as_json, columns, count, painted, readable, seconds_text, wants_color
+from planning.cli.usage import DEFAULT_STORE, Refused, bad_option, examples
 from planning.errors import line_of, printable
 from planning.observe.health import HealthState
 from planning.observe.text import fitted, one_line
@@ -38,7 +36,7 @@ APPROVE_HELP: Final = examples(
 
 
 def approve(
-    store: StoreFile,
+    store: RunsFile = DEFAULT_STORE,
     session: OneSession = None,
     *,
     reject: Annotated[
@@ -48,8 +46,8 @@ def approve(
 ) -> None:
     """Approve or reject a plan that waits for it, while its agent runs or afterwards.
 
-    The plan is shown, and you are asked. The decision is for the plan that was shown: where the agent has
-    changed it by then, you see the new one. The exit code is 1 where nothing waits, or you rejected the plan
+    The plan is shown, and you are asked. The decision is for the plan that was shown: if the agent has
+    changed it by then, you see the new one. The exit code is 1 if nothing waits, or you rejected the plan
     when asked.
     """
     if reject is not None and (yes or not reject.strip()):
@@ -101,7 +99,8 @@ _STYLES: Final[dict[HealthState, str]] = {
 _MOST: Final = 50  # sessions that are listed
 _GAP: Final = "  "
 _WIDEST: Final = 40  # columns of an id: a UUID has 36
-_ENOUGH: Final = 60  # columns for a plan; with fewer it is on a second line
+_ENOUGH: Final = 12  # columns for a plan; with fewer, other cells go
+_GOING: Final = (3, 4, 2)  # took, changed, done
 _LEAST: Final = 8  # columns of a plan, where not even that fits
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
 
@@ -114,7 +113,7 @@ def sessions(
     ] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """List the sessions of a store: how each is doing, its step at hand or its error, and how long it took.
+    """List the sessions of a store: their state, the current step or the error, and how long they took.
 
     The session that was changed last is the first. Times are in UTC. A session is working, waiting for
     approval, finished, failed or stopped; nothing works on one that is stopped.
@@ -138,7 +137,7 @@ def sessions(
 
 
 def _cells(row: Listed, now: datetime) -> tuple[str, ...]:
-    """A session as a row of the list; the last cell is its step at hand or its error, and its objective."""
+    """A session as a row of the list; the last cell is its current step or its error, and its objective."""
     health, head = row.health, row.head
     name = str(head.session_id)
     changed = "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"
@@ -176,29 +175,38 @@ def _fields(row: Listed, now: datetime) -> dict[str, Any]:
 
 
 def _listed(table: Sequence[Sequence[str]], styles: Sequence[str], width: int | None) -> Iterator[str]:
-    """A line for each row, or two where a line has no room: only the last cell is cut, cells before it go."""
-    *sizes, longest = (max(map(len, column)) for column in zip(*table, strict=True))
-    sizes = [min(size, _WIDEST) for size in sizes]  # a longer id shifts the rest of its line
-    ends = list(accumulate(size + len(_GAP) for size in sizes))
-    is_narrow = width is not None and width - ends[-1] < min(longest, _ENOUGH)
-    first = max(1, sum(end - len(_GAP) <= (width or 0) for end in ends)) if is_narrow else len(ends)
-    kept = len(ends)
-    while is_narrow and kept > max(first, 2) and ends[kept - 1] - ends[first - 1] + _LEAST > (width or 0):
-        kept -= 1
+    """A line for each row, or two where not even the id and the state fit; only the last cell is cut."""
+    sizes = [max(map(len, column)) for column in zip(*table, strict=True)]
+    sizes[0] = min(sizes[0], _WIDEST)  # a longer id shifts the rest of its line
+    indent, shown = "", _fitting(sizes, [*range(len(sizes))], width)
+    if width is not None and _room(sizes, shown, width) < 0:
+        indent, shown = _GAP, _fitting(sizes, [*range(1, len(sizes))], width - len(_GAP))
     color = wants_color(sys.stdout)
-    for (*cells, last), style in zip(table, styles, strict=True):
-        words = [cell.ljust(size) + _GAP for cell, size in zip(cells[:kept], sizes, strict=False)]
-        room = 0 if width is None else width - sum(map(len, [_GAP, *words[first:]] if is_narrow else words))
+    for cells, style in zip(table, styles, strict=True):
+        words = {place: cells[place].ljust(sizes[place]) + _GAP for place in shown[:-1]}
+        used = len(indent) + sum(map(len, words.values()))
         words[1] = painted(cells[1], style, color=color) + words[1][len(cells[1]) :]
-        start = "".join(words[:first])
-        if is_narrow:
-            yield start.rstrip()
-            start = _GAP + "".join(words[first:])
-        yield (start + (last if width is None else fitted(last, max(_LEAST, room)))).rstrip()
+        last = cells[-1] if width is None else fitted(cells[-1], max(_LEAST, width - used))
+        if indent:
+            yield cells[0]
+        yield (indent + "".join(words.values()) + last).rstrip()
+
+
+def _fitting(sizes: Sequence[int], places: list[int], width: int | None) -> list[int]:
+    """The cells of a line that leave room for the last one; the first ones always stay."""
+    for place in _GOING:
+        if width is not None and _room(sizes, places, width) < 0:
+            places.remove(place)
+    return places
+
+
+def _room(sizes: Sequence[int], places: Sequence[int], width: int) -> int:
+    """The columns that a line has to spare; below 0 if the last cell has too few."""
+    return width - sum(sizes[place] + len(_GAP) for place in places[:-1]) - min(sizes[-1], _ENOUGH)
 
 
 def diff(
-    store: StoreFile,
+    store: RunsFile = DEFAULT_STORE,
     session: OneSession = None,
     before: Annotated[
         int | None, typer.Argument(metavar="A", min=0, help="A version; the last but one if omitted.")
@@ -214,7 +222,7 @@ def diff(
         first = max(0, found.version - 1) if before is None else before
         last = found.version if after is None else after
         fields = between(found.at(first), found.at(last))
-    shown = f"From version {first} to {last}: {one_line(fields['text'])}"
+    shown = f"From version {first} to {last}: {readable(fields['text'])}"
     typer.echo(as_json({"from": first, "to": last, **fields}) if as_json_ else shown)
 
 
@@ -228,13 +236,13 @@ def rewind(store: StoreFile, session: SessionName, version: _Version, *, as_json
         now = found.rewind(version, actor="planning rewind")
         fields = between(found.at(now - 1), found.at(now))
     if as_json_:
-        typer.echo(as_json({"session_id": session, "version": now, "diff": fields}))
+        typer.echo(as_json({"session_id": str(found.session_id), "version": now, "diff": fields}))
     else:
-        typer.echo(f"Version {now} restores version {version}. {one_line(fields['text'])}")
+        typer.echo(f"Version {now} restores version {version}. {readable(fields['text'])}")
 
 
 def fork(
-    store: StoreFile,
+    store: RunsFile = DEFAULT_STORE,
     session: OneSession = None,
     *,
     at: Annotated[

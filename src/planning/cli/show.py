@@ -16,9 +16,9 @@ from planning.cli.faces import face_of
 from planning.cli.opening import Opened, is_store, opened
 from planning.cli.progress import Progress
 from planning.cli.running import past_result, report_lines
-from planning.cli.source import DEFAULT_STORE, name_of
+from planning.cli.source import name_of
 from planning.cli.terminal import HEADING, as_json
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import DEFAULT_STORE, Refused, bad_option
 from planning.observe.fact_words import NO_FACTS
 from planning.observe.health import Health, health_of_run, is_over
 from planning.observe.names import named_facts, named_plan
@@ -36,7 +36,8 @@ from session.stores import StoreError
 
 SHOW_HELP: Final = """\b
 Examples:
-  planning show .planning/runs.db report
+  planning show report
+  planning show --last
   planning show plans.db nightly --at 3
   planning show transcript.jsonl
 
@@ -59,7 +60,7 @@ def show(
         bool, typer.Option("--verbose", "-v", help="Show the whole output of every step of a run.")
     ] = False,
     reminder: Annotated[
-        bool, typer.Option("--reminder", help="Print the plan alone, as a model reads it; no times.")
+        bool, typer.Option("--reminder", help="Print only the plan, as a model reads it; no times.")
     ] = False,
     as_json_: AsJson = False,
 ) -> None:
@@ -138,7 +139,7 @@ def _show(
 
 
 def _health_of(steps: RunSteps, source: Selectable, at: datetime | None, *, is_past: bool) -> Health:
-    """How a run is doing, or was doing at an earlier version: then it went on after it."""
+    """The state of a run, also at an earlier version: then it continued after it."""
     health = health_of_run(source, steps, datetime.now(UTC), changed_at=at)
     if is_past and health.state == "stopped":
         return evolve(health, state="working")

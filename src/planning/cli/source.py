@@ -1,4 +1,4 @@
-"""What commands read: files and standard input, up to a limit, and of which kind they are."""
+"""The input of commands: files and standard input, up to a limit, and their kinds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, Final, Literal
 
 from planning.cli.transcript import is_transcript
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import DEFAULT_STORE, Refused, bad_option
 from planning.errors import printable
 from session.address import is_address, show_address
 
@@ -25,8 +25,6 @@ _NAMES: Final[Mapping[Kind, str]] = MappingProxyType({
     "workflow": "a workflow; 'planning graph' draws it, 'planning run' runs it",
     "transcript": "a transcript; 'planning replay' replays it",
 })  # fmt: skip
-DEFAULT_STORE: Final = ".planning/runs.db"
-"""Where ``planning run`` keeps runs, in the current folder."""
 _MOST_BYTES: Final = 32_000_000  # 8,000,000 characters of 4 bytes each
 _MEGABYTE: Final = 1_000_000
 
@@ -91,7 +89,7 @@ def _read(file: BinaryIO, limit: int) -> bytes:
 
 
 def kind_of(data: bytes) -> Kind | None:
-    """What is in a file; None where it is nothing that a command takes, or is damaged."""
+    """The kind of a file; None if it is nothing that a command takes, or is damaged."""
     if data.startswith(SQLITE):
         return "store"
     for text in (data, data.lstrip().partition(b"\n")[0]):  # a transcript has one message a line
@@ -119,7 +117,7 @@ def _kind_of_json(document: Any) -> Kind | None:
 
 
 def refuse_other(data: bytes, source: str | None, wanted: str, *kinds: Kind) -> None:
-    """Refuse a file of another kind, with the command that takes it; ``wanted`` is what this command takes.
+    """Refuse a file of the wrong kind, with the command that takes it; ``wanted`` is what this command takes.
 
     What is of no kind is left to the caller.
     """

@@ -1,10 +1,11 @@
-"""What a terminal may be shown: its colours, its width, and text made printable."""
+"""The limits of a terminal: its colours, its width, and text made printable."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from planning.errors import cut
+from planning.observe.text import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,42 +38,68 @@ MARKS: Final[Mapping[State, tuple[str, str, str]]] = MappingProxyType({
     "blocked": ("■", "#", "bold red"),
     "stopped": ("□", "=", "yellow"),
 })  # fmt: skip
-"""How each state of a step is drawn: its mark, the mark where only ASCII prints, and its style."""
+"""The mark of each state of a step, the mark where only ASCII prints, and its style."""
 
+_JSON_STRING: Final = re.compile(r'"[\[{](?:\\.|[^"\\])*"')  # as the words of a change quote a note
+_LEAST_TEXT: Final = 20  # columns
 _MINUTE: Final = 60
 _LONGEST_BRIEF: Final = 100
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, without blank ones around them."""
+    """The lines of text, without blank ones around them."""
     return text.strip("\n").replace("\r\n", "\n").expandtabs(4).split("\n")
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a stream is a terminal."""
+    """True if a stream is a terminal."""
     return stream is not None and stream.isatty()
 
 
 def can_redraw(stream: TextIO | None) -> bool:
-    """Whether a stream is a terminal that can move its cursor."""
+    """True if a stream is a terminal that can move its cursor."""
     return is_terminal(stream) and os.environ.get("TERM") != "dumb"
 
 
 def wants_color(stream: TextIO | None) -> bool:
-    """Whether to colour what is written to a stream: ``NO_COLOR`` wins over ``FORCE_COLOR``."""
+    """True if what is written to a stream is coloured: ``NO_COLOR`` wins over ``FORCE_COLOR``."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or can_redraw(stream)
 
 
 def columns(stream: TextIO | None) -> int | None:
-    """How many columns a stream has; None where it is not a terminal, so that nothing is cut."""
+    """The number of columns of a stream; None if it is not a terminal, so that nothing is cut."""
     return shutil.get_terminal_size().columns if is_terminal(stream) else None
 
 
 def is_ascii(stream: TextIO | None) -> bool:
-    """Whether a stream may be unable to show more than ASCII."""
+    """True if a stream may be unable to show more than ASCII."""
     return not (getattr(stream, "encoding", None) or "ascii").lower().startswith("utf")
+
+
+def readable(text: str) -> str:
+    """A change in words, with the JSON in it as JSON and not as a string of it."""
+    return one_line(_JSON_STRING.sub(lambda found: _json_in(found[0]), text))
+
+
+def _json_in(quoted: str) -> str:
+    try:
+        inside: str = json.loads(quoted)
+        return inside if inside.endswith("…") else json.dumps(json.loads(inside), ensure_ascii=False)
+    except ValueError:
+        return quoted
+
+
+def wrapped(head: str, text: str, stream: TextIO) -> str:
+    """Text behind its head; in a terminal its lines end between words, and are below each other."""
+    width = columns(stream)
+    if width is None:
+        return head + text
+    from rich.text import Text
+
+    lines = Text(text).wrap(console_of(stream), max(_LEAST_TEXT, width - len(head)))
+    return head + f"\n{' ' * len(head)}".join(line.plain.rstrip() for line in lines)
 
 
 def say(text: str) -> None:
@@ -87,7 +115,7 @@ def console_of(stream: TextIO) -> Console:
 
 
 def painted(text: str, style: str, *, color: bool) -> str:
-    """A text in a style as rich spells it: ``bold red``."""
+    """Text in a style as rich spells it: ``bold red``."""
     if not (color and style and text.strip()):
         return text
     from rich.color import ColorSystem
@@ -136,7 +164,7 @@ def _plain(value: object) -> Any:
 
 
 def brief(value: object) -> str:
-    """The beginning of a value as JSON, or of a text; however large a list is, only its beginning is read."""
+    """The beginning of a value as JSON, or of text; however large a list is, only its beginning is read."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -43,7 +43,7 @@ class Call:
 
 
 class TranscriptError(ValueError):
-    """A transcript cannot be read; none of its calls should be carried out. The message has the place."""
+    """A transcript cannot be read; none of its calls should be made. The message has the place."""
 
 
 def parse_transcript(data: bytes) -> tuple[Call, ...]:
@@ -67,7 +67,7 @@ def parse_transcript(data: bytes) -> tuple[Call, ...]:
 
 
 def is_transcript(document: Any) -> bool:
-    """Whether a JSON value begins as a transcript, or as one of its messages."""
+    """True if a JSON value begins as a transcript, or as one of its messages."""
     first = next(iter(_messages_in(document)), None)
     if not isinstance(first, dict) or "step_id" in first:
         return False
@@ -123,7 +123,7 @@ def _collected(messages: Iterable[tuple[str, Any]]) -> tuple[Call, ...]:
 
 
 def _usage_of(message: Mapping[str, Any]) -> dict[str, float]:
-    """What a message says that it cost, by the names of ``Call.usage``."""
+    """The cost of a message, by the names of ``Call.usage``."""
     for key in ("kwargs", "data"):
         if isinstance(message.get(key), dict):
             message = {**message, **message[key]}
@@ -163,7 +163,7 @@ def _calls_of(message: Any) -> Iterator[Call]:
 
 
 def _is_of_langchain(message: Mapping[str, Any]) -> bool:
-    """Whether it is one of LangChain's messages: a step of a workflow has a type too, but no content."""
+    """True if it is one of LangChain's messages: a step of a workflow has a type too, but no content."""
     kind = message.get("type")
     is_known = isinstance(kind, str) and kind.removesuffix("MessageChunk").lower() in _LANGCHAIN
     return is_known and "content" in message

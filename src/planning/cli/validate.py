@@ -76,7 +76,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of a workflow.
 
-    With --tools, --handlers or --agents it is the schema of workflows that name these alone, for a server
+    With --tools, --handlers or --agents it is the schema of workflows that name only these, for a server
     that constrains what a model writes.
     """
     if not (tools or handlers or agents):

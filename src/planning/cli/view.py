@@ -16,9 +16,9 @@ from planning.cli.arguments import SOURCES, AnySession, OneSession, ShownSource
 from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
 from planning.cli.drive import until_signalled
 from planning.cli.opening import is_store, known_session, opened_page, opened_store
-from planning.cli.source import DEFAULT_STORE, name_of, writing
+from planning.cli.source import name_of, writing
 from planning.cli.terminal import say
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import DEFAULT_STORE, Refused, bad_option
 from planning.view.page import export_page
 from planning.view.sources import StoreSource
 
@@ -69,7 +69,7 @@ Examples:
 {SOURCES}
 \b
 The page:
-  It is served on 127.0.0.1 alone, at a link with a random token, and
+  It is served only on 127.0.0.1, at a link with a random token, and
   shows changes as they are made. Ctrl-C ends it; the exit code is 0
   then. 'planning export' writes the same page as a file.
   It changes nothing. With --steer it has buttons that approve or reject
@@ -91,7 +91,7 @@ def view(
     ] = False,
     no_open: Annotated[bool, typer.Option("--no-open", help="Print the link, and open no browser.")] = False,
 ) -> None:
-    """Show what a run did as a page in the browser, live while it goes on.
+    """Show what a run did as a page in the browser, live while it runs.
 
     The page has the plan in each of its versions, what changed it, refusals, calls and their times, and a
     workflow as a graph.
@@ -121,7 +121,7 @@ def view(
 
 
 def _shown(source: str, session: str | None) -> StoreSource | bytes:
-    """Where the sessions are; or the page of a file."""
+    """The place of the sessions; or the page of a file."""
     if not is_store(source):
         with opened_page(source, session) as given:
             return export_page("".join(given.document().parts()))

@@ -14,6 +14,7 @@ from planning.integrations._sessions import AWAY, SessionsOfStates, SessionSourc
 from planning.policy.policy import PlanPolicy
 from planning.policy.reducers import PLANNING_TOOLS
 from planning.prompt import PlanningStrategy, PlanningToolsSection
+from planning.prompt.definitions import schemas_of
 from planning.suite.kept import demands_on
 from planning.suite.tools import register_plan
 from planning.tools import Toolbox, ToolContext, ToolResult
@@ -31,8 +32,8 @@ class AgentPlan:
         section: The section.
         boxes: The toolbox of each tool, by the tool's name.
         tools: Each tool, by its name.
-        reading: The names of other tools that change nothing: a plan that waits for approval does not hold
-            them back. More are added as they become known.
+        reading: The names of other tools that change nothing: a plan that waits for approval does not block
+            them. More are added as they become known.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class AgentPlan:
     def shown(
         self, session: Session, position: Position | None = None, *more: str
     ) -> tuple[str, dict[str, Any] | None]:
-        """What a model reads behind its request, and the position to keep if the plan is not that of one."""
+        """The text behind a model's request, and the position to keep if the plan is not that of one."""
         is_given, kept = self.sessions.are_given, None
         if is_given and session.store is not None:
             session.refresh()  # other processes may have changed it
@@ -79,6 +80,12 @@ class AgentPlan:
         if not self.section.is_enabled():
             return "", kept
         return "\n\n".join(filter(None, [self.section.reminder(session=session), *more])), kept
+
+    def schemas(self, session: Session) -> dict[str, dict[str, Any]] | None:
+        """The schemas of the tools that one request offers, by name; None where that never changes."""
+        if all(tool.narrow is None for tool in self.tools.values()):
+            return None
+        return schemas_of(self.tools.values(), session)
 
     def notice(self, session: Session) -> None:
         """The model has read the reminder; a store that is away does not end the run."""
@@ -89,7 +96,7 @@ class AgentPlan:
     # Calls of a turn
 
     def is_in_order(self, tool: str) -> bool:
-        """Whether a tool changes the session at once: the later calls of the turn wait for it."""
+        """True if a tool changes the session at once: the later calls of the turn wait for it."""
         own = self.tools.get(tool)
         return own is not None and not (own.blocking or own.is_async)
 
@@ -110,14 +117,14 @@ class AgentPlan:
 
     @property
     def records(self) -> bool:
-        """Whether the calls of other tools count: as evidence, as work without a change, or as held back."""
+        """True if the calls of other tools count: as evidence, as work without a change, or as blocked."""
         policy = demands_on(self.sessions.fixed, self.section.policy)
         return policy is not None and (
             policy.evidence is not None or policy.stale_after is not None or policy.approval
         )
 
     def holds(self, tool: str) -> bool:
-        """Whether a plan that waits for approval holds a tool back."""
+        """True if a plan that waits for approval blocks a tool."""
         own = self.tools.get(tool)
         reads = tool in self.reading if own is None else own.read_only
         return not reads and tool not in PLANNING_TOOLS
@@ -160,7 +167,7 @@ class AgentPlan:
 
 
 def _says_failed(answer: object) -> bool:
-    """Whether a tool that returned says of itself that it failed: ``{"success": false}``."""
+    """True if a tool that returned shows that it failed: ``{"success": false}``."""
     if isinstance(answer, str) and answer.lstrip().startswith("{"):
         with suppress(ValueError, RecursionError):
             answer = json.loads(answer)
@@ -170,7 +177,7 @@ def _says_failed(answer: object) -> bool:
 def _source_of(
     session: SessionSource | None, section: PlanningToolsSection | None, tools: object
 ) -> SessionSource | None:
-    """Where the sessions come from: the one that was given, or that of the section or of the toolbox."""
+    """The source of the sessions: the one that was given, or that of the section or of the toolbox."""
     if session is not None and section is not None:
         raise TypeError("give a session or a section, not both: the section has its session")
     if session is not None:

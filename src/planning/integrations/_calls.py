@@ -51,7 +51,7 @@ class Call:
 
 
 def toolbox_of(source: ToolSource) -> Toolbox:
-    """The toolbox that carries out calls: the source itself, or one made of its tools."""
+    """The toolbox that runs calls: the source itself, or one made of its tools."""
     return source if isinstance(source, Toolbox) else Toolbox(tools_of(source))
 
 
@@ -72,14 +72,14 @@ def call_context(call_id: object, actor: str | None = None, **values: Any) -> di
 
 
 def carry_out(toolbox: Toolbox, call: Call, actor: str | None = None) -> ToolResult:
-    """Carry out one call; never raises, but for what ends the program."""
+    """Run one call; never raises, but for what ends the program."""
     if call.is_cut:
         return _cut(call)
     return toolbox.call(call.name, call.arguments, context=call.context(actor))
 
 
 async def acarry_out(toolbox: Toolbox, call: Call, actor: str | None = None) -> ToolResult:
-    """Carry out one call from async code."""
+    """Run one call from async code."""
     if call.is_cut:
         return _cut(call)
     return await toolbox.acall(call.name, call.arguments, context=call.context(actor))

@@ -75,7 +75,7 @@ def _arguments(text: str, *, is_cut: bool) -> dict[str, Any]:
 
 
 def with_tail(messages: Sequence[AnyMessage], text: str) -> list[AnyMessage]:
-    """The messages of a request with a text at their end, which may be empty."""
+    """The messages of a request with text at their end, which may be empty."""
     *others, last = messages or (None,)
     if not text or not isinstance(last, HumanMessage | ToolMessage):
         return [*messages, *([HumanMessage(text)] if text else ())]
@@ -83,7 +83,7 @@ def with_tail(messages: Sequence[AnyMessage], text: str) -> list[AnyMessage]:
 
 
 def with_system(system: SystemMessage | None, text: str) -> SystemMessage:
-    """The system message of a request with a text at its end."""
+    """The system message of a request with text at its end."""
     if system is None:
         return SystemMessage(text)
     return system.model_copy(update={"content": with_text(system.content, text)})
@@ -176,14 +176,14 @@ def readers(tools: Iterable[object]) -> set[str]:
 
 
 class BoundTool(BaseTool):
-    """A tool of a toolbox as LangChain calls it. The toolbox alone checks the arguments."""
+    """A tool of a toolbox as LangChain calls it. Only the toolbox checks the arguments."""
 
     box: Any
 
     @classmethod
     def of(cls, tool: Tool, box: Toolbox) -> BoundTool:
         """Take a tool's name, description and schema."""
-        schema = {"title": tool.name, **tool.parameters_schema()}
+        schema = _titled(tool.name, tool.parameters_schema())
         return cls(name=tool.name, description=tool.description, args_schema=schema, box=box)
 
     def _run(self, /, **arguments: Any) -> Any:
@@ -193,6 +193,21 @@ class BoundTool(BaseTool):
     async def _arun(self, /, **arguments: Any) -> Any:
         call, actor = _running(self.name, arguments)
         return _message_of(call, await acarry_out(self.box, call, actor))
+
+
+def offered(tools: Iterable[Any], schemas: Mapping[str, dict[str, Any]]) -> list[Any]:
+    """The tools of a request, of the toolbox's own only those with a schema, and with that."""
+    return [
+        each.model_copy(update={"args_schema": _titled(each.name, schemas[each.name])})
+        if isinstance(each, BoundTool)
+        else each
+        for each in tools
+        if not isinstance(each, BoundTool) or each.name in schemas
+    ]
+
+
+def _titled(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"title": name, **schema}
 
 
 def _running(name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:

@@ -1,4 +1,4 @@
-"""Where an agent runs in LangGraph, and whether its run began from an older checkpoint.
+"""The place of an agent in LangGraph, and whether its run began from an older checkpoint.
 
 LangChain calls each hook from plain or from async code. A hook is one coroutine for both: in plain code
 nothing in it has to be awaited, and ``run_plain`` runs it.
@@ -33,7 +33,7 @@ _PAUSES = (0.01, 0.05, 0.2, 0.5)
 
 
 def run_plain(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that waits in plain code alone, so that it is over after one step."""
+    """The result of a coroutine that waits only in plain code, so that it is over after one step."""
     try:
         coroutine.send(None)
     except StopIteration as over:
@@ -43,7 +43,7 @@ def run_plain(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 class _Run:
-    """A run of an outermost graph: of which sessions it has settled already whether they go back."""
+    """A run of an outermost graph: the sessions for which it is settled whether they go back."""
 
     def __init__(self, control: object) -> None:
         self.control = control  # kept, so that no other run's has its address
@@ -56,7 +56,7 @@ _runs = LastUsed[_Run](_MOST_RUNS)
 
 @attrs.frozen(slots=False)  # made in half the time
 class Here:
-    """Where in LangGraph a hook of an agent runs now.
+    """The place in LangGraph where a hook of an agent runs now.
 
     Attributes:
         step: The step of the agent's own graph; calls of one turn have the same.
@@ -65,7 +65,7 @@ class Here:
         thread: The thread's id.
         saver: What keeps the checkpoints.
         named: The checkpoint from which the caller began the run, if it named one.
-        run: The run of the outermost graph; None when it cannot be told from others.
+        run: The run of the outermost graph; None when it cannot be distinguished from others.
         is_async: Whether the hook is called from async code.
     """
 
@@ -80,7 +80,7 @@ class Here:
 
     @classmethod
     def now(cls, *, is_async: bool) -> Here:
-        """Where the running code is; nowhere outside of a graph."""
+        """The place of the running code; nowhere outside of a graph."""
         try:
             config = get_config()
         except RuntimeError:
@@ -116,7 +116,7 @@ class Here:
         if last is None or self.saver is None:
             return
         named, newest = None, list[CheckpointTuple]()
-        with suppress(Exception):  # what a checkpointer cannot tell now is no proof
+        with suppress(Exception):  # what a checkpointer cannot say now proves nothing
             if self.named:
                 saver, config = self.saver, self._config(self.named)
                 named = await saver.aget_tuple(config) if self.is_async else saver.get_tuple(config)
@@ -169,7 +169,7 @@ class Here:
             self.run.settled.add(session.session_id)
 
     def _must_wait(self, newest: Sequence[CheckpointTuple]) -> bool:
-        """Whether it is needed to know which checkpoints this run has behind it, and they are not saved yet.
+        """True if it is needed to know which checkpoints this run has behind it, and they are not saved yet.
 
         An agent within another graph does not see that graph's state.
         """
@@ -177,7 +177,7 @@ class Here:
         return self.step != self.at and may_go_back and all(_id(kept) != self.at for kept in newest)
 
     def _is_apart(self, session: Session, last: FrameworkChange, newest: Sequence[CheckpointTuple]) -> bool:
-        """Whether this run has no checkpoint behind it that has the thread's last change."""
+        """True if this run has no checkpoint behind it that has the thread's last change."""
         saved = {_id(kept): kept for kept in newest}
         kept = saved.get(self.at)
         is_known = kept is not None
@@ -220,7 +220,7 @@ def _since(origin: CheckpointTuple, newest: Sequence[CheckpointTuple]) -> str:
 
 
 def _is_fork(kept: CheckpointTuple) -> bool:
-    """Whether a checkpoint was made of another, by ``update_state`` or to run again from there."""
+    """True if a checkpoint was made of another, by ``update_state`` or to run again from there."""
     return kept.metadata.get("source") in {"update", "fork"}
 
 

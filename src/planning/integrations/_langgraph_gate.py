@@ -26,7 +26,7 @@ _HOW: Final = 'resume with "approve", or with {"decision": "reject", "reason": "
 def after_turn(
     session: Session, plan: AgentPlan, state: Mapping[str, Any], here: Here
 ) -> dict[str, Any] | None:
-    """What follows a model's turn: the user's decision on a plan that waits, or more work.
+    """The step after a model's turn: the user's decision on a plan that waits, or more work.
 
     The user decides on the plan that the model had before it: the state's position has that version, so that
     another plan is never approved, whenever and wherever the run is resumed.
@@ -37,7 +37,7 @@ def after_turn(
     is_end = not calls and (not made or state.get("structured_response") is not None)
     position, can_ask = checked(state.get("planning")), here.saver is not None  # to interrupt the graph
     before, message = session.version, ""
-    shown = _shown(session, position, plan)
+    shown = _find_pending(session, position, plan)
     if shown is not None and (is_end or any(_needs(call, shown, plan) for call in calls)):
         if can_ask and pending_approval(session) == shown:
             decide_approval(session, shown, _asked(shown))
@@ -56,8 +56,8 @@ def after_turn(
     return update or None
 
 
-def _shown(session: Session, position: Position | None, plan: AgentPlan) -> PendingApproval | None:
-    """What waited for approval when the model answered."""
+def _find_pending(session: Session, position: Position | None, plan: AgentPlan) -> PendingApproval | None:
+    """The plan or steps that waited for approval when the model answered."""
     if position is None:
         return None
     if is_current(session, position):
@@ -69,7 +69,7 @@ def _shown(session: Session, position: Position | None, plan: AgentPlan) -> Pend
 
 
 def _needs(call: Mapping[str, Any], shown: PendingApproval, plan: AgentPlan) -> bool:
-    """Whether a call waits for what the user is shown: work, or a mark of a step that waits by itself."""
+    """True if a call waits for what the user is shown: work, or a mark of a step that waits by itself."""
     if not shown.step_ids:
         return plan.holds(call["name"])
     sent = call["args"].get("marks") if isinstance(call["args"], Mapping) else None
@@ -93,4 +93,4 @@ def _outcome(session: Session, shown: PendingApproval) -> str:
         return f"The user rejected the plan: {facts.reason}. Change it."
     if state == "approved":
         return "The user approved the plan. Do the work."
-    return "The plan changed before the user could decide. Read it before you go on."
+    return "The plan changed before the user could decide. Read it before you continue."

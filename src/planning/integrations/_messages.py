@@ -49,7 +49,7 @@ def record(value: Any) -> dict[str, Any]:
 
 
 def is_json(arguments: Any) -> bool:
-    """Whether arguments are complete: a dictionary, or JSON text."""
+    """True if arguments are complete: a dictionary, or JSON text."""
     try:
         return isinstance(arguments, dict) or json.loads(arguments) is not None
     except (TypeError, ValueError, RecursionError):
@@ -57,7 +57,7 @@ def is_json(arguments: Any) -> bool:
 
 
 def with_text(content: Any, text: str, kind: str = "text") -> Any:
-    """The content of a message with a text behind it: a further part if it has parts."""
+    """The content of a message with text behind it: a further part if it has parts."""
     if isinstance(content, (list, tuple)):
         return [*content, {"type": kind, "text": text}]
     return "\n\n".join(filter(None, [content, text]))
@@ -80,7 +80,7 @@ def with_reminder(
 
 
 def with_tail(messages: Iterable[Any], text: str) -> list[Any]:
-    """Messages with a text at their end, as ``with_reminder`` adds it; no message that is given changes."""
+    """Messages with text at their end, as ``with_reminder`` adds it; no message that is given changes."""
     sent = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
     if not text:
         return sent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -96,7 +96,7 @@ def turn_of(messages: Sequence[ModelMessage], call_id: str | None) -> Turn | Non
 
 
 def with_tail(request: ModelRequest, text: str, model: Model) -> ModelRequest:
-    """A request with a text at its end, behind what a provider caches."""
+    """A request with text at its end, behind what a provider caches."""
     parts = list(request.parts)
     last = parts[-1] if parts else None
     if isinstance(last, UserPromptPart):
@@ -114,6 +114,17 @@ def with_tail(request: ModelRequest, text: str, model: Model) -> ModelRequest:
     return replace(request, parts=parts)
 
 
+def offered(
+    tools: Iterable[ToolDefinition], own: Container[str], schemas: Mapping[str, dict[str, Any]]
+) -> list[ToolDefinition]:
+    """The tools of a request, of a capability's own only those with a schema, and with that."""
+    return [
+        replace(each, parameters_json_schema=schemas[each.name]) if each.name in own else each
+        for each in tools
+        if each.name not in own or each.name in schemas
+    ]
+
+
 def _metadata(message: ModelMessage) -> list[Any]:
     if isinstance(message, ModelRequest):
         return [part.metadata for part in message.parts if isinstance(part, ToolReturnPart)]
@@ -125,9 +136,9 @@ class PlanningToolset(AbstractToolset[Any]):
 
     def __init__(self, own_id: str | None, plan: AgentPlan, call: Callable[..., Awaitable[Any]]) -> None:
         self._id, self._call = own_id, call
-        self._tools = {name: self._made(name, plan) for name in plan.tools}
+        self._tools = {name: self._make(name, plan) for name in plan.tools}
 
-    def _made(self, name: str, plan: AgentPlan) -> ToolsetTool[Any]:
+    def _make(self, name: str, plan: AgentPlan) -> ToolsetTool[Any]:
         tool = plan.tools[name]
         about = ToolDefinition(
             name=name,
@@ -153,7 +164,7 @@ class PlanningToolset(AbstractToolset[Any]):
         ctx: RunContext[Any],
         tool: ToolsetTool[Any],  # noqa: ARG002 - found by its name
     ) -> Any:
-        """Carry out a call."""
+        """Run a call."""
         return await self._call(name, tool_args, ctx)
 
 

@@ -51,12 +51,12 @@ def settle(session: Session, position: Position | None) -> None:
     if position["version"] > session.version:
         raise VersionError(
             f"the agent's state is of version {position['version']} of session {session.session_id}, which "
-            f"has the versions 0 to {session.version}: its store is another one, or has lost changes"
+            f"has the versions 0 to {session.version}: its store is a different one, or has lost changes"
         )
 
 
 def is_older(session: Session, position: Position | None, last: FrameworkChange) -> bool:
-    """Whether a position is from before the last change of its place."""
+    """True if a position is from before the last change of its place."""
     return position is None or not is_of(position, session) or position["version"] < last.version
 
 
@@ -105,19 +105,19 @@ def take_back(session: Session, position: Position | None, place: str, undone: C
 
 
 def _is_by(change: Change, last: FrameworkChange, since: str) -> bool:
-    """Whether a change was made by a place since it was somewhere, or left the slices as they were."""
+    """True if a change was made by a place since it was somewhere, or left the slices as they were."""
     at = _at(change, last.place)
     return not change.changed or (at is not None and at >= since)
 
 
 def _at(change: Change, place: str) -> str | None:
-    """Where a place made a change; None where it did not."""
+    """The version at which a place made a change; None if it did not."""
     signed = (each for each in change.events if isinstance(each, FrameworkChange))
     return next((each.at for each in signed if each.place == place), None)
 
 
 def news(session: Session, position: Position | None) -> str:
-    """One sentence for the model when the plan is another than at its position; else an empty string."""
+    """One sentence for the model when the plan differs from that at its position; else an empty string."""
     if position is None or is_current(session, position):
         return ""
     try:
@@ -132,7 +132,7 @@ def news(session: Session, position: Position | None) -> str:
 
 
 def is_current(session: Session, position: Position | None) -> bool:
-    """Whether a position is the session's last one, and the model has read what was new in it."""
+    """True if a position is the session's last one, and the model has read what was new in it."""
     is_last = position is not None and position["version"] == session.version and is_of(position, session)
     return is_last and position is not None and "seen" not in position
 
@@ -144,7 +144,7 @@ def calling(session: Session | None, place: str | None, at: str) -> AbstractCont
 
 
 def is_of(position: Position, session: Session) -> bool:
-    """Whether a position is one of this session, whichever process opened it.
+    """True if a position is one of this session, whichever process opened it.
 
     A store has nothing of a session before its first change: until then each opening is another beginning.
     """
@@ -167,7 +167,7 @@ def _other(position: Position, session: Session) -> str:
 
 
 def checked(value: object) -> Position | None:
-    """What a framework's state has as a position; anything else is a SnapshotError."""
+    """The position in a framework's state; anything else is a SnapshotError."""
     if value is None:
         return None
     if isinstance(value, Mapping):
@@ -225,7 +225,7 @@ def merge(old: object, new: object) -> Position | None:
 
 
 def restored(position: Position) -> Snapshot:
-    """What a position holds of a session in memory."""
+    """The data of a session in memory that a position holds."""
     plan, text = plan_from(position), position.get("slices")
     slices: dict[type, tuple[Any, ...]] = dict(Snapshot.from_json(text).slices) if text else {}
     return Snapshot({**slices, Plan: () if plan is None else (plan,)}, position["session_id"])

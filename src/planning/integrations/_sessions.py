@@ -1,4 +1,4 @@
-"""Which session a framework's state is about."""
+"""The session that belongs to a framework's state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST = 1_000
 
 
 def unread(error: Exception) -> str:
-    """What a model reads in place of its plan when that is out of reach."""
+    """The text for a model in place of its plan when that is out of reach."""
     return f"The plan cannot be read now: {error}"
 
 
@@ -43,7 +43,7 @@ class SessionsOfStates:
 
     @property
     def are_given(self) -> bool:
-        """Whether the host gives the sessions."""
+        """True if the host gives the sessions."""
         return self._source is not None
 
     @property
@@ -82,7 +82,7 @@ class SessionsOfStates:
         return session
 
     def read(self, position: Position | None, context: object = None) -> Session | SessionView | None:
-        """What a session was at a position, for the selectors; the host's session if there is none."""
+        """The session as it was at a position, for the selectors; the host's session if there is none."""
         if not self.are_given:
             return self.made_of(position)
         session = self.given(context)
@@ -102,7 +102,7 @@ class SessionsOfStates:
 
 
 def _needs_argument(function: Callable[..., object]) -> bool:
-    """Whether a function cannot be called without an argument."""
+    """True if a function cannot be called without an argument."""
     try:
         inspect.signature(function).bind()
     except TypeError:

@@ -71,14 +71,14 @@ def turn(response: Any) -> list[dict[str, Any]]:
 
 
 def run_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
-    """Carry out the calls of a turn in order, and answer each of them.
+    """Run the calls of a turn in order, and answer each of them.
 
     A call that is refused, of an unknown tool or with arguments that are not JSON is answered too: the model
     reads what to send instead, in a result with ``is_error``.
 
     Args:
         response: As for ``turn``.
-        toolbox: A toolbox; or a section or tools, of which one is made for this turn.
+        toolbox: A toolbox; or a section or tools, which make a toolbox for this turn.
         actor: The agent's name, for the events and the history.
 
     Returns:
@@ -92,7 +92,7 @@ def run_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -
 
 
 async def arun_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
-    """The same from async code. Of an async stream, pass ``[event async for event in stream]``."""
+    """Run the calls in async code. For an async stream, pass ``[event async for event in stream]``."""
     box = toolbox_of(toolbox)
     return _message([_result(call, await acarry_out(box, call, actor)) for call in _calls(_read(response))])
 
@@ -149,10 +149,10 @@ def _sendable(block: dict[str, Any]) -> dict[str, Any]:
 
 def _calls(content: Content) -> list[Call]:
     blocks, is_cut, message = content
-    return in_turn(message, list(_found(blocks, is_cut=is_cut)))
+    return in_turn(message, list(_find(blocks, is_cut=is_cut)))
 
 
-def _found(blocks: list[dict[str, Any]], *, is_cut: bool) -> Iterator[Call]:
+def _find(blocks: list[dict[str, Any]], *, is_cut: bool) -> Iterator[Call]:
     calls = [block for block in blocks if block.get("type") == "tool_use"]
     for block in calls:
         arguments = block.get("partial_json") or block.get("input")

@@ -53,11 +53,11 @@ KEY = "planning:position"
 """The position in the state of an ADK session; a colon in the key keeps it out of state schemas."""
 _RUN = "planning:run"
 _ASKED = "planning:asked"
-"""Which plan the user was asked to approve, for each call that was held back for it."""
+"""The plan that the user was asked to approve, for each call that was blocked for it."""
 _SPLITTING = {"LiteLlm", "OpenAILlm", "ApigeeLlm"}
 """Model classes of ADK that send the answers of tools and the text behind them as two messages."""
 _PASSING = ("transfer_to_agent", "set_model_response", "exit_loop")
-"""Tools of ADK that are not work: a plan that waits for approval does not hold them back."""
+"""Tools of ADK that are not work: a plan that waits for approval does not block them."""
 
 
 class PlanningToolset(BaseToolset, BasePlugin):
@@ -90,7 +90,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             strategy: The mindset of the section's copy.
             policy: What the host demands of the plan. It holds for the agent's other tools as well.
             read_only: Names of the agent's other tools that change nothing, which a plan that waits for
-                approval does not hold back; those with ``custom_metadata={"read_only": True}`` are known.
+                approval does not block; those with ``custom_metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
         """
         BaseToolset.__init__(self)
@@ -140,9 +140,11 @@ class PlanningToolset(BaseToolset, BasePlugin):
             return  # a live connection is opened with what is sent once
         try:
             session = await self._session(tool_context)
-            reminder = ""
+            reminder, run = "", _Run.of(tool_context)
+            run.schemas = None
             if session is not None:
-                reminder = await session.run_in_worker(partial(self._shown, session, tool_context))
+                reminder = await session.run_in_worker(partial(self._show, session, tool_context))
+                run.schemas = self._plan.schemas(session)
         except AWAY as error:
             reminder = unread(error)
         if reminder:
@@ -150,8 +152,8 @@ class PlanningToolset(BaseToolset, BasePlugin):
             kinds = {kind.__name__ for kind in type(model).__mro__}
             _add(llm_request.contents, reminder, is_split=not kinds.isdisjoint(_SPLITTING))
 
-    def _shown(self, session: Session, context: Context) -> str:
-        """What the model reads of the plan."""
+    def _show(self, session: Session, context: Context) -> str:
+        """The plan, as the model reads it."""
         run, position = _Run.of(context), self._position(context) if self._sessions.are_given else None
         more, run.more = run.more, ""
         shown, kept = self._plan.shown(session, position, more)
@@ -195,7 +197,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
     # Calls
 
     async def call(self, name: str, arguments: Any, context: Context) -> dict[str, Any]:
-        """Carry out a call; what the model reads of it."""
+        """Run a call and return what the model reads of it."""
         run, (turn, earlier) = _Run.of(context), self._turn(context)
         call_id = context.function_call_id
         with self._order.place_of(turn.name, str(call_id), earlier) as pauses:
@@ -215,7 +217,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_context: Context, **_: Any
     ) -> dict[str, Any] | None:
-        """Hold back another tool while the plan waits for approval, and ask the user for it."""
+        """Block another tool while the plan waits for approval, and ask the user for it."""
         if tool.name in self._boxes or not self._plan.records:
             return None
         if (tool.custom_metadata or {}).get("read_only") is True:
@@ -241,7 +243,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
         asked, held = record(context.state.get(_ASKED)), self._plan.begin(session, name)
         with run.calling(session):
             if answer is not None and context.function_call_id in asked:
-                context.tool_confirmation = None  # a question of the tool itself is another one
+                context.tool_confirmation = None  # a question of the tool itself is a different one
                 given = answer.payload if isinstance(answer.payload, dict) else {}
                 decision = decision_of({**given, "decision": "approve" if answer.confirmed else "reject"})
                 if shown and decision and asked[context.function_call_id] == shown.digest:
@@ -273,7 +275,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
         self, tool: BaseTool, arguments: Any, context: Context, answer: Any, *, failed: bool
     ) -> None:
         stack = self._running.pop(context, None)
-        if stack is None:  # not held back by us, or noted as failed
+        if stack is None:  # not blocked by us, or noted as failed
             return
         made = Call(context.function_call_id, tool.name, arguments)
         run, actor = _Run.of(context), self._actor or context.agent_name
@@ -300,7 +302,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
     def _settle(self, session: Session, run: _Run, position: Position | None, events: list[Event]) -> None:
         with run.calling(session):
             settle(session, position)
-            take_back(session, position, run.place, _taken_back(events))
+            take_back(session, position, run.place, _find_taken_back(events))
 
     def _position(self, context: ReadonlyContext) -> Position | None:
         if not self._sessions.are_given and _Run.of(context).is_nested(context):
@@ -337,29 +339,44 @@ class _PlanningTool(BaseTool):
             name=self.name, description=self.description, parameters_json_schema=self._schema
         )
 
+    async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
+        """Declare the tool, and only what the plan takes; a call of it is answered in any case."""
+        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        schemas = _Run.of(tool_context).schemas
+        if schemas is None:
+            return
+        for tool in llm_request.config.tools or ():
+            declared: list[FunctionDeclaration] = getattr(tool, "function_declarations", None) or []
+            for each in [each for each in declared if each.name == self.name]:
+                each.parameters_json_schema = schemas.get(self.name)
+                if self.name not in schemas:
+                    declared.remove(each)
+
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> dict[str, Any]:
-        """Carry out a call."""
+        """Run a call."""
         return await self._planning.call(self.name, args, tool_context)
 
 
 class _Run(str):
     """A run of the outermost agent. What its tools run in ADK sessions of their own is a part of it.
 
-    It is the id of the invocation: a text, so that a host can write down the state that has it.
+    It is the id of the invocation: a string, so that a host can write down the state that has it.
 
     Attributes:
         place: See ``FrameworkChange``.
-        settled: The sessions of which it is settled whether they go back.
+        settled: The sessions for which it is settled whether they go back.
         more: What the model reads once, behind the reminder.
         is_behind: Whether the model has read more than the position that is kept says.
+        schemas: Those of the tools that the newest request offers; None for those that never change.
         has_asked: Whether the agent has asked to finish.
     """
 
-    __slots__ = ("has_asked", "is_behind", "more", "place", "settled")
+    __slots__ = ("has_asked", "is_behind", "more", "place", "schemas", "settled")
     place: str
     settled: set[SessionId]
     more: str
     is_behind: bool
+    schemas: dict[str, dict[str, Any]] | None
     has_asked: bool
 
     def __new__(cls, at: str, place: str = "") -> Self:
@@ -367,6 +384,7 @@ class _Run(str):
         run = super().__new__(cls, at)
         run.place, run.settled, run.more = place, set(), ""
         run.is_behind = run.has_asked = False
+        run.schemas = None
         return run
 
     @classmethod
@@ -379,7 +397,7 @@ class _Run(str):
         return run
 
     def is_nested(self, context: ReadonlyContext) -> bool:
-        """Whether a context is that of an agent which a tool runs."""
+        """True if a context is that of an agent which a tool runs."""
         return self.place != _place_of(context.session)
 
     def calling(self, session: Session | None) -> AbstractContextManager[None]:
@@ -392,7 +410,7 @@ def _place_of(adk: AdkSession) -> str:
     return f"google_adk:{json.dumps([adk.app_name, adk.user_id, adk.id])}"
 
 
-def _taken_back(events: Sequence[Event]) -> set[str]:
+def _find_taken_back(events: Sequence[Event]) -> set[str]:
     """The runs of an ADK session that ``rewind_async`` has taken back, and did not bring back."""
     starts, undone, since = dict[str, int](), set[str](), len(events)
     for number, event in enumerate(events):
@@ -407,7 +425,7 @@ def _taken_back(events: Sequence[Event]) -> set[str]:
 
 
 def _add(contents: list[Content], text: str, *, is_split: bool) -> None:
-    """Add a text behind the last content of a request if that is the user's, or the answers of tools."""
+    """Add text behind the last content of a request if that is the user's, or the answers of tools."""
     last = contents[-1] if contents else None
     if last is None or last.role != "user" or not last.parts:
         contents.append(Content(role="user", parts=[Part(text=text)]))

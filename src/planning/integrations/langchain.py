@@ -37,6 +37,7 @@ try:
         answered,
         caller,
         last_turn,
+        offered,
         position_in,
         readable,
         readers,
@@ -67,6 +68,7 @@ class PlanningState(AgentState[Any]):
     planning: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput, merge]]
 
 
+_Schemas = Mapping[str, dict[str, Any]]
 _Answer = ToolMessage | Command[Any]
 _Response = ModelResponse[Any] | ExtendedModelResponse[Any]
 
@@ -75,8 +77,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     """Gives an agent of ``create_agent`` a plan that rewinds with its checkpoints.
 
     The planning section is added to the system message, and the reminder to the last message of each request;
-    the reminder is not kept in the state. Calls of one turn are carried out in order. Put this
-    middleware first in the list, so that it knows of each call before other middleware holds it back.
+    the reminder is not kept in the state. Calls of one turn are run in order. Put this
+    middleware first in the list, so that it sees each call before other middleware delays it.
     """
 
     state_schema = PlanningState
@@ -117,7 +119,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             strategy: The mindset of the section's copy.
             policy: What the host demands of the plan. It holds for the agent's other tools as well.
             read_only: Names of the agent's other tools that change nothing, which a plan that waits for
-                approval does not hold back; those with ``metadata={"read_only": True}`` are known.
+                approval does not block; those with ``metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
         """
         super().__init__()
@@ -162,11 +164,11 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         position, session, kept = position_in(request.state), None, None
         try:
             session = await self._session(here, position)
-            tail, kept = await here.finish(session, partial(self._shown, session, position))
+            tail, kept, schemas = await here.finish(session, partial(self._show, session, position))
         except AWAY as error:
-            tail, session = unread(error), None
-        answer = readable(await _made(handler(self._prepared(request, tail))), self._boxes)
-        noticed = await here.finish(session, partial(self._noticed, session, position, here))
+            tail, schemas, session = unread(error), None, None
+        answer = readable(await _make(handler(self._prepare(request, tail, schemas))), self._boxes)
+        noticed = await here.finish(session, partial(self._notice, session, position, here))
         if noticed is None and kept is None:
             return answer
         return ExtendedModelResponse(answer, Command(update={"planning": noticed or kept}))
@@ -180,15 +182,18 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             await here.follow(session, position)
         return session
 
-    def _shown(self, session: Session | None, position: Position | None) -> tuple[str, dict[str, Any] | None]:
-        """What the model reads of the plan, and the position that its answer is kept with."""
+    def _show(
+        self, session: Session | None, position: Position | None
+    ) -> tuple[str, dict[str, Any] | None, _Schemas | None]:
+        """The plan, as the model reads it, the position to keep with the answer, and what is offered."""
         if session is None:
-            return "", None
+            return "", None, None
         is_given = self._sessions.are_given
         tail, kept = self._plan.shown(session, position if is_given else None)
-        return tail, position_of(session) if is_given and position is None else kept
+        kept = position_of(session) if is_given and position is None else kept
+        return tail, kept, self._plan.schemas(session)
 
-    def _noticed(
+    def _notice(
         self, session: Session | None, position: Position | None, here: Here
     ) -> dict[str, Any] | None:
         """Note that the model has read the reminder; the position to keep where that changed the session."""
@@ -199,14 +204,18 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             self._plan.notice(session)
         return None if session.version == version else position_of(session, position, here.step)
 
-    def _prepared(self, request: ModelRequest[Any], reminder: str) -> ModelRequest[Any]:
+    def _prepare(
+        self, request: ModelRequest[Any], reminder: str, schemas: _Schemas | None
+    ) -> ModelRequest[Any]:
         if self._plan.records:
             self._plan.reading |= readers(request.tools)
         text = self._plan.copy
         if text is None:
             return request
         system = with_system(request.system_message, text)
-        return request.override(system_message=system, messages=with_tail(request.messages, reminder))
+        tools = request.tools if schemas is None else offered(request.tools, schemas)
+        messages = with_tail(request.messages, reminder)
+        return request.override(system_message=system, messages=messages, tools=tools)
 
     # The end of a turn
 
@@ -235,7 +244,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], _Answer]
     ) -> _Answer:
-        """Carry out the calls of a turn in order, and keep the session's position with each result."""
+        """Run the calls of a turn in order, and keep the session's position with each result."""
         return run_plain(self._carry_out(request, handler, Here.now(is_async=False)))
 
     async def awrap_tool_call(
@@ -249,7 +258,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         position, is_own = position_in(request.state), name in self._boxes
         if not is_own:
             if not self._plan.records:
-                return self._followed(request, await _made(handler(request)))
+                return self._follow(request, await _make(handler(request)))
             self._plan.reading |= readers([request.tool])
         calls, over = last_turn(request.state)
         earlier = self._plan.earlier([(str(c["id"]), c["name"]) for c in calls], str(call_id), over)
@@ -266,12 +275,12 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
                 named = turn_of(here.place, request.state.get("messages", ()))
                 called = setting(caller, (call_id, named, here.run, self._actor_of(request)))
                 with called, self._sessions.within(session), here.calling(session):
-                    return answered(await _made(handler(request)), session, position, here.step)
+                    return answered(await _make(handler(request)), session, position, here.step)
             seen = 0 if session is None else session.version
-            answer = await _made(handler(request)) if reason is None else refused(request, reason)
-            return await here.finish(session, partial(self._recorded, request, session, here, seen, answer))
+            answer = await _make(handler(request)) if reason is None else refused(request, reason)
+            return await here.finish(session, partial(self._record, request, session, here, seen, answer))
 
-    def _recorded(
+    def _record(
         self, request: ToolCallRequest, session: Session | None, here: Here, seen: int, answer: _Answer
     ) -> _Answer:
         """The answer of another tool, with the position of a session that has its call."""
@@ -281,10 +290,10 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         with here.calling(session):
             self._plan.record(session, made, self._actor_of(request), content, failed=is_error)
         if self._sessions.are_given:
-            return self._followed(request, answer, seen)
+            return self._follow(request, answer, seen)
         return answered(answer, session, position_in(request.state), here.step)
 
-    def _followed(self, request: ToolCallRequest, answer: _Answer, seen: int | None = None) -> _Answer:
+    def _follow(self, request: ToolCallRequest, answer: _Answer, seen: int | None = None) -> _Answer:
         """The answer of another tool, with the position of a session that its agents have changed since."""
         try:
             session = self._sessions.given() if self._sessions.are_given else None
@@ -300,8 +309,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         return self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
 
 
-async def _made(answer: Any) -> Any:
-    """What a handler made, or makes in async code."""
+async def _make(answer: Any) -> Any:
+    """The result of a handler, also of one in async code."""
     return await answer if isawaitable(answer) else answer
 
 

@@ -67,20 +67,20 @@ def turn(response: Any) -> list[dict[str, Any]]:
             events of a streamed one.
 
     Raises:
-        TypeError: It is none of these.
+        TypeError: It is not one of these.
     """
     return _read(response)[0]
 
 
 def run_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
-    """Carry out the calls of a turn in order, and answer each of them.
+    """Run the calls of a turn in order, and answer each of them.
 
     A call that is refused, of an unknown tool or with arguments that are not JSON is answered too: the model
     reads what to send instead.
 
     Args:
         response: As for ``turn``.
-        toolbox: A toolbox; or a section or tools, of which one is made for this turn.
+        toolbox: A toolbox; or a section or tools, which make a toolbox for this turn.
         actor: The agent's name, for the events and the history.
 
     Returns:
@@ -94,7 +94,7 @@ def run_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -
 
 
 async def arun_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
-    """The same from async code. Of an async stream, pass ``[chunk async for chunk in stream]``."""
+    """Run the calls in async code. For an async stream, pass ``[chunk async for chunk in stream]``."""
     box = toolbox_of(toolbox)
     return [_answer(item, await acarry_out(box, call, actor)) for item, call in _calls(_read(response))]
 
@@ -224,11 +224,11 @@ def _sendable(item: dict[str, Any]) -> dict[str, Any]:
 def _calls(read: Turn) -> Iterator[tuple[dict[str, Any], Call]]:
     """The calls of a turn, each with the part of the turn that it answers."""
     items, is_cut, response = read
-    found = list(_found(items, is_cut=is_cut))
+    found = list(_find(items, is_cut=is_cut))
     return zip((item for item, _ in found), in_turn(response, [call for _, call in found]), strict=True)
 
 
-def _found(items: list[dict[str, Any]], *, is_cut: bool) -> Iterator[tuple[dict[str, Any], Call]]:
+def _find(items: list[dict[str, Any]], *, is_cut: bool) -> Iterator[tuple[dict[str, Any], Call]]:
     for item in items:
         calls = dicts(item.get("tool_calls"))
         for number, each in enumerate(calls, 1):

@@ -54,7 +54,7 @@ class PlanningTools(list[Tool]):
         self._has_approval = plan.section.policy is not None and plan.section.policy.approval
         super().__init__(map(self._of_box, plan.boxes))
         self._own = {id(each.on_invoke_tool) for each in self if isinstance(each, FunctionTool)}
-        self.extend(map(self._held, others))
+        self.extend(map(self._hold, others))
 
     def run_config(self, config: RunConfig | None = None) -> RunConfig:
         """The configuration of a run: each request has the section, and its last item ends with the reminder.
@@ -63,7 +63,7 @@ class PlanningTools(list[Tool]):
         of a turn are made one after the other, so that each sees what those before it did.
 
         Args:
-            config: Your own, of which everything else is kept; your ``call_model_input_filter`` comes first.
+            config: Your own, which stays as it is otherwise; your ``call_model_input_filter`` comes first.
 
         Raises:
             TypeError: It is something else.
@@ -75,7 +75,7 @@ class PlanningTools(list[Tool]):
         is_private = any(each.returns_private_data for each in self._plan.tools.values())
         return replace(
             config,
-            call_model_input_filter=partial(self._filtered, config.call_model_input_filter),
+            call_model_input_filter=partial(self._filter, config.call_model_input_filter),
             tool_not_found_behavior="return_error_to_model",
             tool_execution=config.tool_execution or in_order,
             trace_include_sensitive_data=config.trace_include_sensitive_data and not is_private,
@@ -83,9 +83,7 @@ class PlanningTools(list[Tool]):
 
     # Requests to the model
 
-    async def _filtered(
-        self, before: CallModelInputFilter | None, data: CallModelData[Any]
-    ) -> ModelInputData:
+    async def _filter(self, before: CallModelInputFilter | None, data: CallModelData[Any]) -> ModelInputData:
         """Add the section and the reminder to a request of an agent that has the planning tools."""
         own = {id(each) for each in data.model_data.input}
         if before is not None:
@@ -99,7 +97,7 @@ class PlanningTools(list[Tool]):
             sent = replace(sent, instructions=text)
         try:
             session = self._sessions.given(data.context)
-            reminder = "" if session is None else await session.run_in_worker(partial(self._shown, session))
+            reminder = "" if session is None else await session.run_in_worker(partial(self._show, session))
         except AWAY as error:
             reminder = unread(error)
         items = with_tail(sent.input, reminder)
@@ -110,7 +108,7 @@ class PlanningTools(list[Tool]):
             items[-1] = last
         return replace(sent, input=items)
 
-    def _shown(self, session: Session) -> str:
+    def _show(self, session: Session) -> str:
         reminder, _ = self._plan.shown(session)
         self._plan.notice(session)
         return reminder
@@ -129,7 +127,7 @@ class PlanningTools(list[Tool]):
             needs_approval=self._asking(name),
         )
 
-    def _held(self, tool: FunctionTool) -> FunctionTool:
+    def _hold(self, tool: FunctionTool) -> FunctionTool:
         """A tool of the SDK, whose calls the policy sees."""
         if tool.name in self._boxes:
             raise ValueError(f"there are two tools named {tool.name}: rename one")
@@ -153,7 +151,7 @@ class PlanningTools(list[Tool]):
     async def _needs_approval(
         self, name: str, ctx: RunContextWrapper[Any], _arguments: dict[str, Any], call_id: str
     ) -> bool:
-        """Whether the user is asked about a call, because the plan waits; noted in the history."""
+        """True if the user is asked about a call, because the plan waits; noted in the history."""
         with suppress(*AWAY):  # the call itself says so
             session = self._sessions.given(ctx.context)
             if session is None:
@@ -167,7 +165,7 @@ class PlanningTools(list[Tool]):
         return False
 
     async def _call(self, tool: _Invoked | None, name: str, ctx: ToolContext[Any], arguments: str) -> Any:
-        """Carry out a call: of a tool of the SDK, or else of one in a toolbox."""
+        """Run a call: of a tool of the SDK, or else of one in a toolbox."""
         actor = self._actor or (None if ctx.agent is None else ctx.agent.name)
         item = getattr(ctx.tool_call, "id", None)  # the server's id of this call in this response
         (call,) = in_turn({"id": item}, [Call(ctx.tool_call_id, name, arguments, agent=ctx.usage)])
@@ -226,16 +224,16 @@ def planning_tools(
         session: The session, or a function that returns the session of a call. It takes the run's context,
             which is what ``Runner.run(context=...)`` was given, or nothing.
         tools: Further tools, or a toolbox that has them. Function tools of the SDK may be among them: a
-            policy holds them back, and counts their calls as evidence.
+            policy blocks them, and counts their calls as evidence.
         section: The section, instead of ``session``, ``strategy`` and ``policy``.
         strategy: The mindset of the section's copy.
         policy: What the host demands of the plan.
         read_only: Names of function tools of the SDK that change nothing, which a plan that waits for
-            approval does not hold back.
+            approval does not block.
         actor: Who makes the calls, for the history; the name of the agent if omitted.
 
     Raises:
-        TypeError: There is no session, or an argument is of another type.
+        TypeError: There is no session, or an argument has the wrong type.
         ValueError: Two tools have the same name, or one has a name that OpenAI does not take.
     """
     others: list[FunctionTool] = []

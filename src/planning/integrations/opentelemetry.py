@@ -44,7 +44,7 @@ def instrument(
 
     def begin(name: str, event: SessionEvent, parent: trace.Span | None, **said: str) -> trace.Span:
         context = None if parent is None else trace.set_span_in_context(parent)
-        attributes = _said(event.session_id, **said)
+        attributes = _name_session(event.session_id, **said)
         return tracer.start_span(f"planning.{name}", context, attributes=attributes, start_time=_at(event))
 
     def on_plan(event: PlanChanged) -> None:
@@ -54,7 +54,7 @@ def instrument(
             said = {"version": event.version, "steps": steps, "steps_done": done, "actor": event.actor or ""}
             said["marked"] = tuple(f"{mark.step_id} {mark.after}" for mark in event.diff.marked)
             said |= {"change": str(event.diff)} if content else {}
-            span.add_event("planning.plan_changed", _said(event.session_id, **said))
+            span.add_event("planning.plan_changed", _name_session(event.session_id, **said))
 
     def on_run(event: RunChanged) -> None:
         run = event.run
@@ -96,7 +96,7 @@ def _is_recording() -> bool:
     return trace.get_current_span().is_recording()
 
 
-def _said(session_id: object, **said: Any) -> dict[str, Any]:
+def _name_session(session_id: object, **said: Any) -> dict[str, Any]:
     own = {f"planning.{name}": value for name, value in said.items() if value != ""}
     return {"gen_ai.conversation.id": str(session_id), **own}  # the name of the semantic conventions
 

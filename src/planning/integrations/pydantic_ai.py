@@ -53,6 +53,7 @@ try:
         TEXT,
         PlanningToolset,
         made_of,
+        offered,
         position_in,
         turn_of,
         unkept,
@@ -102,7 +103,7 @@ class Planning(AbstractCapability[Any]):
             strategy: The mindset of the section's copy.
             policy: What the host demands of the plan. It holds for the agent's other tools as well.
             read_only: Names of the agent's other tools that change nothing, which a plan that waits for
-                approval does not hold back; those with ``metadata={"read_only": True}`` are known.
+                approval does not block; those with ``metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
             follow_history: Whether a run with an earlier message history rewinds the host's session to that
                 point. Two runs at once with the same history then take back each other's changes.
@@ -153,7 +154,7 @@ class Planning(AbstractCapability[Any]):
 
         Args:
             messages: The messages, all or up to any point.
-            session: The session, when it has a store: then the messages hold its version alone.
+            session: The session, when it has a store: then the messages hold only its version.
 
         Raises:
             VersionError: The session does not have that version.
@@ -205,32 +206,39 @@ class Planning(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Add the reminder to the last message of this request alone."""
-        reminder = await self._reminder(ctx) if self._section.is_enabled() else ""
+        """Add the reminder to the last message of this request, and offer the tools that the plan takes."""
+        if not self._section.is_enabled():
+            return request_context
+        reminder, schemas = await self._show(ctx)
         messages = request_context.messages
         last = messages[-1] if messages else None
         if reminder and isinstance(last, ModelRequest):
             request_context.messages = [*messages[:-1], with_tail(last, reminder, request_context.model)]
+        if schemas is not None:
+            parameters = request_context.model_request_parameters
+            tools = offered(parameters.function_tools, self._boxes, schemas)
+            request_context.model_request_parameters = replace(parameters, function_tools=tools)
         return request_context
 
-    async def _reminder(self, ctx: RunContext[Any]) -> str:
+    async def _show(self, ctx: RunContext[Any]) -> tuple[str, dict[str, dict[str, Any]] | None]:
+        """The plan, as the model reads it, and the schemas of the tools that it takes."""
         try:
             session = self._session(ctx)
             if session is None:
-                return ""
+                return "", None
             lost = [_LOST] * self._is_lost
             reminder, kept = await session.run_in_worker(
                 partial(self._plan.shown, session, self._position, *lost)
             )
         except AWAY as error:
-            return unread(error)
+            return unread(error), None
         self._position, self._is_lost = kept or self._position, False
-        return reminder
+        return reminder, self._plan.schemas(session)
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Keep the position with an answer to messages without one, for who keeps the last messages alone."""
+        """Keep the position with an answer to messages without one, if only the last messages are kept."""
         await self._noting(ctx, self._plan.notice)
         if self._position is None or position_in(request_context.messages[-1:]) is not None:
             return response
@@ -248,7 +256,7 @@ class Planning(AbstractCapability[Any]):
         return ModelRequestNode(ModelRequest([UserPromptPart(finish.message)]))
 
     async def _noting(self, ctx: RunContext[Any], note: Callable[[Session], Any]) -> Any:
-        """Note something in the session of a run with a policy; None where there is none, or it is away."""
+        """Note something in the session of a run with a policy; None if there is none, or it is away."""
         if self._section.policy is None:
             return None
         with suppress(*AWAY):
@@ -267,7 +275,7 @@ class Planning(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
-        """Hold back another tool while the plan waits for approval, and note its call."""
+        """Block another tool while the plan waits for approval, and note its call."""
         name, plan = call.tool_name, self._plan
         if name in self._boxes or tool_def.kind == "output" or not plan.records:
             return await handler(args)
@@ -292,7 +300,7 @@ class Planning(AbstractCapability[Any]):
         return answer
 
     async def call(self, name: str, arguments: dict[str, Any], ctx: RunContext[Any]) -> ToolReturn[str]:
-        """Carry out a call of the run.
+        """Run a call of the agent's run.
 
         Raises:
             ToolFailedError: It failed; the model reads why, and the tool's retries are not used up.

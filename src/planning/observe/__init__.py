@@ -1,1 +1,1 @@
-"""What a session's history says: of its plan, its run, its health."""
+"""The history of a session, read: its plan, its run, its health."""

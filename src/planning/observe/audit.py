@@ -1,7 +1,7 @@
 """Problems in the history of a session's plan, and the policy settings that would have prevented them.
 
 Only what an agent did through the planning tools is judged: a host and a workflow, which dispatch commands
-themselves, know what they do. Of a history with rewinds, the present branch is judged.
+themselves, know what they do. For a history with rewinds, the present branch is judged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from session import Change, ToolFailed, ToolInvoked
 from session.history import Restored, Rewound
 
 STALE_AFTER: Final = 10
-"""How many calls in a row without a change of the plan are a stale stretch."""
+"""The calls in a row without a change of the plan that are a stale stretch."""
 _LONGEST_REASON: Final = 200
 
 
@@ -62,12 +62,12 @@ FINDINGS: Final = MappingProxyType({
     "refused": Rule("notice", "A planning call was refused.", None),
 })
 # fmt: on
-"""Every kind of finding by its code; the same table is in specs/AUDIT.md."""
+"""Every kind of finding by its code; the same table is in docs/howto/audit-a-run.md."""
 
 
 @attrs.frozen
 class AuditFinding:
-    """Something that the history says of the plan."""
+    """A finding about the plan in the history."""
 
     code: str
     version: int  # at which it shows; when that was committed, and by whom
@@ -79,7 +79,7 @@ class AuditFinding:
 
 @attrs.frozen
 class Audit:
-    """What the history of a session says of its plan.
+    """The findings about the plan in the history of a session.
 
     Attributes:
         findings: On the present branch, by version.
@@ -100,7 +100,7 @@ def audit_plan(
     facts: PlanFacts | None = None,
     run: WorkflowRun | None = None,
 ) -> Audit:
-    """Judge the history of a session; linear in its changes, of which little is kept."""
+    """Judge the history of a session; linear in its changes, and little of them is kept."""
     reader, judge = _Reader(plan), _Judge()
     if run is not None:
         judge.take(_Record(0, acts=(("ran", run.status),)))
@@ -122,7 +122,7 @@ def audit_plan(
 
 @attrs.frozen
 class _Record:
-    """What is kept of a change: who made it, and what happened in it (see ``_Judge.take``)."""
+    """The record of a change: who made it, and what happened in it (see ``_Judge.take``)."""
 
     version: int
     at: datetime | None = None
@@ -181,7 +181,7 @@ class _Reader:
                 yield from self._done_by(command, before)
 
     def _done_by(self, command: Any, before: Plan | None) -> Iterator[tuple[Any, ...]]:
-        """What a command, or what restored the plan, did to it."""
+        """The effect of a command, or of what restored the plan."""
         steps = () if before is None else before.steps
         is_mark = isinstance(command, (MarkStep, MarkSteps))
         marks = getattr(command, "marks", (command,)) if is_mark else ()
@@ -291,7 +291,7 @@ class _Judge:
 
     def _judge_done(self, record: _Record, finished: list[str]) -> None:
         """Judge the steps that one change marked done, by the calls since each began."""
-        kinds: dict[str, list[str]] = {"without a call": [], "after failed calls alone": [], "at once": []}
+        kinds: dict[str, list[str]] = {"without a call": [], "only after failed calls": [], "at once": []}
         none, failed, at_once = kinds.values()
         for step_id in finished:
             begun = self._begun.pop(step_id, None)
@@ -364,6 +364,6 @@ def _present(records: list[_Record]) -> tuple[list[_Record], tuple[tuple[int, in
 
 
 def _is_open(plan: Plan | None) -> bool:
-    """Whether a plan has open steps; looked for from the end, where they usually are."""
+    """True if a plan has open steps; looked for from the end, where they usually are."""
     steps = reversed(plan.steps if plan is not None and plan.status == "active" else ())
     return any(step.status in {"pending", "in_progress"} for step in steps)

@@ -35,7 +35,7 @@ def characters_of(change: Change) -> int:
 
 
 def is_planning(event: ToolInvoked | ToolFailed) -> bool:
-    """Whether a call is one of a planning tool: it carries a command, or was refused under its name."""
+    """True if a call is one of a planning tool: it carries a command, or was refused under its name."""
     value = getattr(event, "value", None)
     return event.name in PLANNING_TOOLS if value is None else isinstance(value, _PLANNING)
 

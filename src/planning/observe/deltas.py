@@ -14,7 +14,7 @@ Fields = dict[str, Any]
 
 
 def plan_fields(plan: Plan, facts: PlanFacts = NO_FACTS) -> Fields:
-    """A plan as plain dictionaries and lists, with what a policy knows of it; nothing in it is empty."""
+    """A plan as plain dictionaries and lists, with the facts of a policy; nothing in it is empty."""
     steps = [{"id": step.step_id, **_step_fields(step, facts)} for step in plan.steps]
     return {"objective": plan.objective, "status": plan.status, **plan_facts(facts), "steps": steps}
 
@@ -22,7 +22,7 @@ def plan_fields(plan: Plan, facts: PlanFacts = NO_FACTS) -> Fields:
 def delta_of(
     before: Plan | None, after: Plan | None, known: PlanFacts = NO_FACTS, facts: PlanFacts = NO_FACTS
 ) -> Fields | int | None:
-    """What makes the second plan of the first: 0 where there is none after it, None where nothing differs.
+    """The difference that makes the second plan of the first: 0 if there is none after it, None if equal.
 
     A list is written as how many of its first entries stay, and the entries that follow them.
     """
@@ -93,7 +93,7 @@ def _step_delta(before: PlanStep | None, after: PlanStep, known: PlanFacts, fact
 
 
 def list_delta(before: Sequence[Any], after: Sequence[Any]) -> list[Any] | None:
-    """How many entries stay at the beginning, and what follows them; None where nothing differs."""
+    """The number of entries that stay at the beginning, and what follows them; None if nothing differs."""
     if before == after:
         return None
     kept = 0

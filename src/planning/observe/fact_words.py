@@ -1,4 +1,4 @@
-"""What a policy knows of a plan, in words and as the page has it."""
+"""The facts of a policy about a plan, in words and as the page has them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from planning.plan.facts import PlanFacts
 from planning.plan.model import listed_ids
 
 NO_FACTS: Final = PlanFacts()
-"""What is known where no policy is at work."""
+"""The facts without a policy."""
 _NAMED: Final = 8
 
 
 def facts_words(before: PlanFacts, after: PlanFacts, diff: PlanDiff | None) -> list[str]:
-    """What differs between two states of what a policy knows, in sentences."""
+    """The differences between two states of a policy's facts, in sentences."""
     new = set() if diff is None else {each.step.step_id for each in diff.added}
     gone = set() if diff is None else set(diff.removed) - new
     proved = [
@@ -73,7 +73,7 @@ def plan_facts(facts: PlanFacts) -> dict[str, Any]:
 
 
 def step_facts(step_id: str, facts: PlanFacts) -> dict[str, Any]:
-    """The fields of a step, likewise: ``proof``, ``after`` and ``waits``."""
+    """The fields of a step, as the page has them: ``proof``, ``after`` and ``waits``."""
     proof, after = facts.proofs.get(step_id), facts.depends_on.get(step_id)
     return {
         **({} if proof is None else {"proof": str(proof)}),

@@ -1,4 +1,4 @@
-"""How a session is doing: its state, the step at hand, the last error, how far it is and how long it took.
+"""The health of a session: its state, its current step, the last error, the progress and the time.
 
 The page, its list of sessions, ``planning sessions`` and ``planning show`` say what this says.
 """
@@ -23,24 +23,24 @@ from session.selectors import Selectable
 HealthState = Literal["working", "waiting", "finished", "failed", "stopped"]
 
 QUIET: Final = timedelta(hours=1)
-"""How long a session may be without a change and still count as working, where its process is not known."""
+"""The time that a session may be without a change and still count as working, without a known process."""
 _LONGEST: Final = 500
 
 
 @attrs.frozen(kw_only=True)
 class Health:
-    """How a session is doing.
+    """The health of a session.
 
     Attributes:
         state: ``working``; ``waiting`` for approval; ``finished``: all steps are done; ``failed``: the
             workflow run failed; ``stopped``: it is not finished, and nothing works on it.
-        objective: What it is all for; empty where nothing says so.
+        objective: What it is all for; empty if nothing says so.
         done: How many steps are done.
         total: How many steps there are.
-        step: The step at hand, by the name that a person gave it; None where no step is open.
+        step: The current step, by the name that a person gave it; None if all steps are closed.
         title: What that step is for.
         other_steps: How many other steps are in progress.
-        error: The last error; None where nothing went wrong.
+        error: The last error; None if nothing went wrong.
         began_at: When it began; None where that is not known.
         changed_at: When it was changed last; None for a recording.
     """
@@ -76,7 +76,7 @@ class Health:
         return self if is_working else attrs.evolve(self, state="stopped")
 
     def elapsed(self, now: datetime) -> float | None:
-        """How long it has taken until now, or until its last change where it is over; None where not known.
+        """The time until now, or until its last change if it is over; None where not known.
 
         Args:
             now: The time.
@@ -88,16 +88,16 @@ class Health:
 
 
 def is_over(health: Health) -> bool:
-    """Whether nothing works on a session."""
+    """True if nothing works on a session."""
     return health.state not in {"working", "waiting"}
 
 
 def health_of(
     source: Selectable, now: datetime, *, began_at: datetime | None = None, changed_at: datetime | None = None
 ) -> Health | None:
-    """How a session is doing; None where it has neither a plan nor a workflow run.
+    """The health of a session; None if it has neither a plan nor a workflow run.
 
-    The workflow run counts where the plan shows it, or where there is no plan. One that failed is ``failed``.
+    The workflow run counts if the plan shows it, or without a plan. One that failed is ``failed``.
     One that is in progress is ``working`` while its process lives, and ``stopped`` after that. Where that
     cannot be known, as on another machine, it is ``stopped`` after an hour without a change.
 
@@ -134,7 +134,7 @@ def health_of_run(
     began_at: datetime | None = None,
     changed_at: datetime | None = None,
 ) -> Health:
-    """How a workflow run is doing, whatever the plan shows; see ``health_of``."""
+    """The health of a workflow run, whatever the plan shows; see ``health_of``."""
     plan, facts = source.select_latest(Plan), source.select_latest(PlanFacts) or NO_FACTS
     found = _of_run(steps, is_waiting=plan is not None and is_pending(plan, facts))
     began_at, changed_at = found.began_at or began_at, found.changed_at or changed_at

@@ -60,7 +60,7 @@ def named_plan(plan: Plan, names: Names) -> Plan:
 
 
 def named_diff(diff: PlanDiff, names: Names) -> PlanDiff:
-    """What differs between two plans, likewise."""
+    """The differences between two plans, with the names of their steps."""
     if not names:
         return diff
 
@@ -81,7 +81,7 @@ def named_diff(diff: PlanDiff, names: Names) -> PlanDiff:
 
 
 def named_facts(facts: PlanFacts, names: Names) -> PlanFacts:
-    """What a policy knows of a plan, likewise."""
+    """The facts of a policy about a plan, with the names of its steps."""
     if not names:
         return facts
     depends_on: dict[str, tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""How each step of a session is doing: the fold over the records of a run, and over the changes of a plan.
+"""The state of each step of a session: the fold over the records of a run, and over the changes of a plan.
 
 A terminal, a page and a picture draw what this finds; none of them decides by itself.
 """
@@ -30,7 +30,7 @@ class Span:
     """A time in which a step was in progress."""
 
     began: datetime
-    ended: datetime | None  # None while it goes on
+    ended: datetime | None  # None while it runs
     state: State  # at its end
     attempt: int = 1  # from 1; 0 for a step that calls nothing
     waits: bool = False  # whether the tool is not called yet
@@ -53,7 +53,7 @@ class Step:
 
     @property
     def attempt(self) -> int:
-        """Which attempt it is, from 1; 0 where nothing was called."""
+        """The number of the attempt, from 1; 0 if nothing was called."""
         return max(
             (span.attempt for span in self.spans), default=0 if self.record is None else self.record.attempt
         )
@@ -70,7 +70,7 @@ class Step:
         return None if error is None else error.cause or error.message
 
     def seconds(self, now: datetime | None = None) -> float | None:
-        """How long it was in progress, in all attempts; None if it was not, or is and now is not given."""
+        """The time in progress, in all attempts; None if it was not, or is and now is not given."""
         spans = [span for span in self.spans if span.attempt]
         if not spans or (now is None and spans[-1].ended is None):
             return None
@@ -258,7 +258,7 @@ def plan_steps(plan: Plan, facts: PlanFacts, known: Iterable[Step] = ()) -> list
 
 
 def time_of(text: str | None) -> datetime | None:
-    """A time of a run in UTC; None where there is none, or a file has something else in its place."""
+    """A time of a run in UTC; None if there is none, or a file has something else in its place."""
     try:
         found = None if text is None else datetime.fromisoformat(text)
         return None if found is None or found.tzinfo is None else found.astimezone(UTC)

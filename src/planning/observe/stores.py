@@ -27,11 +27,11 @@ class ShownStore(Store):
     shown: StoredSession | None = None
 
     def head(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session, or what is shown of it."""
+        """The record of a session, or the version that is shown."""
         return self.shown or self.newest(session_id)
 
     def newest(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session."""
+        """The record of a session."""
         return super().head(session_id)  # type: ignore[safe-super]  # of the store that is mixed in
 
     def another(self) -> ShownStore:
@@ -44,7 +44,7 @@ class ShownStore(Store):
         """Refuse a place that is gone, where to open it would begin a new one."""
 
     def stamp(self) -> object | None:
-        """Something that is another when the place has changed; None while that cannot be known."""
+        """A stamp that differs when the place has changed; None while that cannot be known."""
         return None
 
 
@@ -66,7 +66,7 @@ class PastStore(ShownStore, SqliteStore):
             raise StoreError(f"the store {self._file_path} is gone")
 
     def stamp(self) -> object | None:
-        """Something that is another when the file has changed; see ``ShownStore.stamp``."""
+        """A stamp that differs when the file has changed; see ``ShownStore.stamp``."""
         path = self._file_path
         wal = path.with_name(f"{path.name}-wal")  # it is there while a program writes
         try:

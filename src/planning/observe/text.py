@@ -13,7 +13,7 @@ from session.json_form import json_form
 
 
 def one_line(text: str) -> str:
-    """The lines of a text beside each other, with the joiners and the blanks that its language needs."""
+    """The lines of text beside each other, with the joiners and the blanks that its language needs."""
     return errors.one_line(text, UNSEEN)
 
 
@@ -25,12 +25,12 @@ def as_text(value: Any) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """A text, or its beginning where it has more characters."""
+    """Text, or its beginning if it has more characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def fitted(text: str, columns: int) -> str:
-    """The beginning of a text on one line, printable, cut where it is wider than so many columns."""
+    """The beginning of text on one line, printable, cut if it is wider than so many columns."""
     line = printable(" ".join(text[: 4 * columns].split()), UNSEEN)
     widths = list(map(_width, line))
     if sum(widths) <= columns and len(text) <= 4 * columns:

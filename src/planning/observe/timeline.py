@@ -69,12 +69,12 @@ class Moment:
 
     @property
     def diff(self) -> PlanDiff | None:
-        """What it did to the plan, with the names of its steps."""
+        """The change of the plan, with the names of its steps."""
         return None if self.plan is None else named_diff(self.plan.diff, {**self.named, **self.names})
 
     @property
     def steered(self) -> list[str]:
-        """What it did to what a policy knows of the plan, in sentences."""
+        """The change of a policy's facts about the plan, in sentences."""
         if self.known is self.facts:
             return []
         return facts_words(
@@ -262,12 +262,14 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
             return "Reset."
         case ToolFailed():
             is_refused, reason = refusal_of(event)
+            cause = getattr(event.result, "cause", None)
+            reason = f"{cause} ({reason})" if cause and not is_refused else reason
             return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
         case ToolInvoked():
             return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."
         case AskToFinish():
             steps = f"with {listed_ids(event.open_steps)} open"
-            return f"The agent {'was let go' if event.let_go else 'was held back'} {steps}."
+            return f"The agent {'finished' if event.let_go else 'was not allowed to finish'} {steps}."
         case RunChanged():
             status, goal = event.run.status.replace("_", " "), event.run.workflow.goal
             return f"Run {status}: {goal}." if goal else f"Run {status}."
@@ -282,7 +284,7 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
 
 
 def refusal_of(event: ToolFailed) -> tuple[bool, str]:
-    """Whether a call that failed was refused, so that it changed nothing; and why."""
+    """Decide if a call that failed was refused, so that it changed nothing; and why."""
     message = event.result.message if isinstance(event.result, ToolResult) else ""
     reason = message.removeprefix(_REFUSED)
     return reason != message, reason.removeprefix(f"{event.name} failed. ")
@@ -306,7 +308,7 @@ def fields_of_moment(moment: Moment) -> dict[str, Any]:
 
 
 def between(before: Selectable, after: Selectable) -> dict[str, Any]:
-    """What differs between two versions, as ``diff_fields`` has it; its text also has what a policy knows."""
+    """The differences between two versions, as ``diff_fields`` has them; the text also has the facts."""
     diff = diff_plans(before.select_latest(Plan), after.select_latest(Plan))
     named, names = names_in(before), names_in(after)
     both = {**named, **names}

@@ -43,7 +43,7 @@ class StepMoved:
 
 @dataclass(frozen=True, slots=True)
 class StepRetitled:
-    """A step with another title."""
+    """A step with a new title."""
 
     step_id: str
     before: str
@@ -61,7 +61,7 @@ class StepDetailed:
 
 @dataclass(frozen=True, slots=True)
 class StepMarked:
-    """A step with another status."""
+    """A step with a new status."""
 
     step_id: str
     before: StepStatus
@@ -85,17 +85,17 @@ class StepNoted:
 
 @dataclass(frozen=True, slots=True)
 class PlanDiff:
-    """What differs between two plans; false when nothing does.
+    """The differences between two plans; false if there are none.
 
     Attributes:
         objective: The objective before and after, when it differs; None means no plan.
-        status: The plan's status before and after, likewise.
+        status: The plan's status before and after, when it differs; None means no plan.
         added: Steps that only the second plan has.
         removed: The ids of the steps that only the first plan has.
         moved: Steps that changed places, as few as explain the new order.
-        retitled: Steps with another title.
+        retitled: Steps with a new title.
         detailed: Steps with other details.
-        marked: Steps with another status.
+        marked: Steps with a new status.
         noted: Steps with other notes.
     """
 
@@ -162,12 +162,12 @@ class PlanDiff:
 def diff_plans(before: Plan | None, after: Plan | None) -> PlanDiff:
     """The difference between two plans, in time linear in the number of their steps.
 
-    Steps are the same step when their ids are equal. A plan with another objective, of whose steps none has
+    Steps are the same step when their ids are equal. A plan with a new objective, and without a step with
     both the id and the title of an earlier one, is a new plan: all steps of the first are removed.
 
     Args:
         before: The first plan; None for no plan.
-        after: The second plan, likewise.
+        after: The second plan; None for no plan.
     """
     if before == after:
         return PlanDiff()
@@ -189,11 +189,11 @@ def diff_plans(before: Plan | None, after: Plan | None) -> PlanDiff:
         status,
         tuple(StepAdded(step, index) for index, step in enumerate(new) if step.step_id not in known),
         tuple(step.step_id for step in old if step.step_id not in wanted),
-        _moved(old, new, known.keys() & wanted),
+        _find_moves(old, new, known.keys() & wanted),
         tuple(StepRetitled(n.step_id, t.title, n.title) for n, t in pairs if n.title != t.title),
         tuple(StepDetailed(n.step_id, t.details, n.details) for n, t in pairs if n.details != t.details),
         tuple(StepMarked(n.step_id, t.status, n.status) for n, t in pairs if n.status != t.status),
-        tuple(_noted(n, t) for n, t in pairs if n.notes != t.notes),
+        tuple(_diff_notes(n, t) for n, t in pairs if n.notes != t.notes),
     )
 
 
@@ -201,7 +201,7 @@ def _is_same(step: PlanStep, earlier: PlanStep | None) -> bool:
     return earlier is not None and earlier.title == step.title
 
 
-def _noted(now: PlanStep, then: PlanStep) -> StepNoted:
+def _diff_notes(now: PlanStep, then: PlanStep) -> StepNoted:
     kept = 0
     for one, other in zip(now.notes, then.notes, strict=False):
         if one != other:
@@ -210,7 +210,9 @@ def _noted(now: PlanStep, then: PlanStep) -> StepNoted:
     return StepNoted(now.step_id, now.notes[kept:], len(then.notes) - kept)
 
 
-def _moved(old: Sequence[PlanStep], new: Sequence[PlanStep], common: Iterable[str]) -> tuple[StepMoved, ...]:
+def _find_moves(
+    old: Sequence[PlanStep], new: Sequence[PlanStep], common: Iterable[str]
+) -> tuple[StepMoved, ...]:
     """The steps outside of a longest run that kept its order (patience sorting)."""
     both = set(common)
     if [each.step_id for each in old if each.step_id in both] == [
@@ -239,10 +241,10 @@ def _sentences(diff: PlanDiff) -> Iterator[str]:
     is_new = False
     if diff.objective is not None and diff.objective[1] is not None:
         is_new = diff.objective[0] is None or (bool(diff.removed) and not any(edits))
-        yield _said(f"{'New plan' if is_new else 'New objective'}: ", diff.objective[1])
+        yield _quote(f"{'New plan' if is_new else 'New objective'}: ", diff.objective[1])
     yield from _marks_and_notes(diff)
     for titled in diff.retitled:
-        yield _said(f"{titled.step_id} retitled: ", titled.after)
+        yield _quote(f"{titled.step_id} retitled: ", titled.after)
     if diff.detailed:
         yield f"Details of {_names([each.step_id for each in diff.detailed])} changed."
     if diff.added:
@@ -260,14 +262,14 @@ def _marks_and_notes(diff: PlanDiff) -> Iterator[str]:
     marked = {each.step_id: each.after for each in diff.marked}
     for step_id, status in marked.items():
         if step_id in notes:
-            yield _said(f"{step_id} {status}: ", notes[step_id])
+            yield _quote(f"{step_id} {status}: ", notes[step_id])
     for status in dict.fromkeys(marked.values()):
         plain = [step_id for step_id in marked if marked[step_id] == status and step_id not in notes]
         if plain:
             yield f"{_names(plain)} {status}."
     for step_id, text in notes.items():
         if step_id not in marked:
-            yield _said(f"{step_id} noted: ", text)
+            yield _quote(f"{step_id} noted: ", text)
     dropped = [each.step_id for each in diff.noted if not each.added]
     if dropped:
         yield f"Notes of {_names(dropped)} removed."
@@ -286,7 +288,7 @@ def _names(step_ids: Sequence[str]) -> str:
     return listed(step_ids, _NAMED)
 
 
-def _said(prefix: str, text: str) -> str:
-    """A sentence that ends with a text of the plan."""
+def _quote(prefix: str, text: str) -> str:
+    """A sentence that ends with a string of the plan."""
     text = prefix + as_data(cut(" ".join(text.split()), _LONGEST - len(prefix)))
     return text if text.endswith((".", "!", "?")) else f"{text}."

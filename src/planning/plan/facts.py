@@ -16,11 +16,11 @@ Approval = Literal["none", "waiting", "approved", "rejected"]
 
 @dataclass(slots=True, frozen=True)
 class Proof:
-    """What shows that a step is done.
+    """The evidence that a step is done.
 
     Attributes:
-        evidence: Calls by their alias, such as ``C12``, and texts.
-        verified: Whether the host's ``verify`` accepted a text of it; otherwise it is reported by the agent.
+        evidence: Calls by their alias, such as ``C12``, and strings.
+        verified: Whether the host's ``verify`` accepted one of the strings; else it is reported by the agent.
         tools: The tool of each call, by its alias.
     """
 
@@ -36,7 +36,7 @@ class Proof:
 
 @dataclass(slots=True, frozen=True)
 class PlanFacts:
-    """What is known of a plan beside it. Its mappings are never changed.
+    """The facts about a plan that are not in it. Its mappings are never changed.
 
     Attributes:
         highest: The highest number that a step's id has had.
@@ -100,7 +100,7 @@ class EvidenceCall:
 
 
 class HasPlan(Protocol):
-    """What the selectors take: a session, ``session.at(version)``, a snapshot."""
+    """The sources that the selectors take: a session, ``session.at(version)``, a snapshot."""
 
     def select_latest(self, slice_type: type[Any], /) -> Any:
         """The newest item of a slice, or None."""
@@ -111,7 +111,7 @@ def ready_steps(source: HasPlan | Plan) -> tuple[PlanStep, ...]:
     """The pending steps whose prerequisites are all done, in the plan's order.
 
     Args:
-        source: A session, ``session.at(version)`` or a snapshot; a plan alone has no dependencies.
+        source: A session, ``session.at(version)`` or a snapshot; a plan has no dependencies in itself.
     """
     facts: PlanFacts | None = None if isinstance(source, Plan) else source.select_latest(PlanFacts)
     plan: Plan | None = source if isinstance(source, Plan) else source.select_latest(Plan)

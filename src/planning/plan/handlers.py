@@ -1,6 +1,6 @@
 """Handlers: a command and the plan in, the normalised command out, or a refusal with every problem.
 
-They change nothing: reducers carry out the commands that they accept.
+They change nothing: reducers apply the commands that they accept.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def diagnose(
 
 
 class _Checks:
-    """What is wrong with a command, collected while its parts are made normal."""
+    """The problems of a command, collected while its parts are made normal."""
 
     def __init__(self, plan: Plan | None, command: type[Command]) -> None:
         reason = refusal(plan, command)
@@ -169,7 +169,7 @@ class _Checks:
             raise ToolValidationError(self.problems)
 
     def text(self, path: str, value: object, rule: TextRule) -> str:
-        """A text as the plan stores it; empty when it is blank or refused."""
+        """Text as the plan stores it; empty when it is blank or refused."""
         text, problems = rule.judge(value)
         self.problems += [Problem(problem, path) for problem in problems]
         return text or ""

@@ -37,7 +37,7 @@ Transitions = Mapping[tuple[PlanStatus | None, type[Command]], tuple[PlanStatus,
 
 _REFUSED: Final[tuple[PlanStatus, ...]] = ()
 
-# (status, or None where there is no plan; command) -> the statuses that the plan may have next;
+# (status, or None without a plan; command) -> the statuses that the plan may have next;
 # none: refused. A mark gives ``completed`` when every step is done, ``active`` otherwise.
 _TABLE: Final[Transitions] = {
     (None, SetupPlan): ("active",),
@@ -80,7 +80,7 @@ _REFUSALS: Final[Mapping[PlanStatus | None, str]] = MappingProxyType({
 
 
 def allows(plan: Plan | None, command: type[Command]) -> bool:
-    """Whether a plan, or the lack of one, takes a command.
+    """True if a plan, or the lack of one, takes a command.
 
     A plan in a status that the table does not know, put there past the tools, counts as none.
     """
@@ -174,7 +174,7 @@ def clear_plan(plans: Plans, _command: ClearPlan) -> Plans:
 
 def remove_step(plans: Plans, command: RemoveStep) -> Plans:
     """Remove one step; the plan is completed when steps are left and all of them are done."""
-    plan, index = _found(plans, command.step_id)
+    plan, index = _find(plans, command.step_id)
     if plan is None or index is None:
         return plans
     steps = plan.steps[:index] + plan.steps[index + 1 :]
@@ -184,7 +184,7 @@ def remove_step(plans: Plans, command: RemoveStep) -> Plans:
 
 def move_step(plans: Plans, command: MoveStep) -> Plans:
     """Move one step to another place, from 0; the last place where the index is higher."""
-    plan, index = _found(plans, command.step_id)
+    plan, index = _find(plans, command.step_id)
     if plan is None or index is None:
         return plans
     steps = list(plan.steps)
@@ -225,7 +225,7 @@ REDUCERS: Final = MappingProxyType[type, Callable[[Plans, Any], Plans]]({
 
 
 def changes_nothing(command: Any, plan: Plan) -> bool:
-    """Whether a command that a plan can take leaves it as it is; a report is not looked through."""
+    """True if a command that a plan can take leaves it as it is; a report is not looked through."""
     kind = type(command)
     if kind is MarkStep:  # seen at one glance: models mark more than they do anything else
         index = None if command.note is not None else index_of(plan.steps, command.step_id)
@@ -283,7 +283,7 @@ def _check_steps(steps: object, place: str) -> None:
             DETAILS.require(step.details, f"{place}[{index}].details")
 
 
-def _found(plans: Plans, step_id: str) -> tuple[Plan | None, int | None]:
+def _find(plans: Plans, step_id: str) -> tuple[Plan | None, int | None]:
     """The plan, unless it is abandoned, and the index of a step of it."""
     plan = _latest(plans, MarkStep)
     return plan, None if plan is None else index_of(plan.steps, step_id)

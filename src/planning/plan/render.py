@@ -28,7 +28,7 @@ _CLOSED = ("done", "blocked")  # nothing to do on these now
 _CURRENT = ("in_progress", "pending", "blocked")  # the first of these is what a long plan is shown around
 _LAST_NOTES = 3
 _LONGEST_BLOCK = 4_000
-_ASK = "Ask the user to approve it before you go on."
+_ASK = "Ask the user to approve it first."
 
 
 def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
@@ -40,7 +40,7 @@ def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
 
     Args:
         plan: The plan.
-        facts: What a policy knows of it: what each step waits for, and what shows that it is done.
+        facts: The facts that a policy keeps: what each step waits for, and what shows that it is done.
     """
     remarks = {} if facts is None else remarks_of(plan, facts)
     done = _count_done(plan.steps)
@@ -54,7 +54,7 @@ def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
 
 
 def remarks_of(plan: Plan, facts: PlanFacts) -> Mapping[str, str]:
-    """What is said of steps behind their status: ``, after S001``, ``, verified``."""
+    """The remarks behind the status of steps: ``, after S001``, ``, verified``."""
     done = {step.step_id for step in plan.steps if step.status == "done"}
     remarks = {}
     for step in plan.steps:
@@ -76,8 +76,8 @@ def plan_to_dict(source: HasPlan | Plan | None) -> dict[str, Any] | None:
     """A plan as plain dictionaries and lists, ready for JSON; None when there is none.
 
     With a policy the plan also has ``approval``, and the ``reason`` where it was rejected. Its steps have
-    ``depends_on``, ``evidence``, ``proof`` (``"reported"`` or ``"verified"``) and ``waits_for_approval``,
-    each where there is something to say.
+    ``depends_on``, ``evidence``, ``proof`` (``"reported"`` or ``"verified"``) and ``waits_for_approval``
+    if there is something to say.
 
     Args:
         source: The plan, or where it is.
@@ -167,13 +167,13 @@ def _excerpt(steps: tuple[PlanStep, ...], remarks: Mapping[str, str]) -> str:
         room -= len(blocks[start][0]) + 1
     lines = [block for block, _ in blocks[start:end]]
     if start > 0:
-        lines.insert(0, f"({_counted(blocks[:start])})")
+        lines.insert(0, f"({_count(blocks[:start])})")
     if end < len(blocks):
-        lines.append(f"({_counted(blocks[end:])}; mark steps done to see the next ones)")
+        lines.append(f"({_count(blocks[end:])}; mark steps done to see the next ones)")
     return "\n".join(lines)
 
 
-def _counted(blocks: Sequence[tuple[str, tuple[PlanStep, ...]]]) -> str:
+def _count(blocks: Sequence[tuple[str, tuple[PlanStep, ...]]]) -> str:
     steps = tuple(step for _, shown in blocks for step in shown)
     return f"{len(steps)} not shown: {_span(steps)}"
 
@@ -186,10 +186,12 @@ def reply(
     *,
     asks: bool = False,
 ) -> str:
-    """What the model reads after a command was carried out."""
+    """The message for the model after a command was applied."""
     is_same = plan is before  # nothing changed
     if isinstance(command, MarkStep):
-        return _marked(f"{command.step_id} {'is already ' * is_same}{command.status}.", command, plan, facts)
+        return _report_mark(
+            f"{command.step_id} {'is already ' * is_same}{command.status}.", command, plan, facts
+        )
     ask = f" {_ASK}" if asks else ""
     match command:
         case MarkSteps():
@@ -198,9 +200,9 @@ def reply(
                 f"{listed_ids([mark.step_id for mark in run])} {'already ' * is_same}{status}"
                 for status, run in runs
             ]
-            return _marked(f"{', '.join(said)}.", command.marks[-1], plan, facts)
+            return _report_mark(f"{', '.join(said)}.", command.marks[-1], plan, facts)
         case RemoveStep():
-            return _removed(command, plan, facts) + ask
+            return _report_removal(command, plan, facts) + ask
         case MoveStep():
             moved = "already has this place" if is_same else "moved"
             order = listed_ids([step.step_id for step in plan.steps])
@@ -231,7 +233,7 @@ def _fields_of(command: UpdateStep) -> str:
 
 
 def _replaced(before: Plan | None) -> str:
-    """What a new plan took the place of, when that had steps that were not done."""
+    """The steps of the plan that a new one replaced, if they were not done."""
     steps = () if before is None else before.steps
     done = _count_done(steps)
     if done == len(steps):
@@ -244,7 +246,7 @@ def _count_done(steps: tuple[PlanStep, ...]) -> int:
     return sum(step.status == "done" for step in steps)
 
 
-def _marked(marked: str, last: MarkStep, plan: Plan, facts: PlanFacts | None) -> str:
+def _report_mark(marked: str, last: MarkStep, plan: Plan, facts: PlanFacts | None) -> str:
     if plan.status == "completed":
         return f"{marked} Plan completed."
     if last.status not in _CLOSED:
@@ -253,7 +255,7 @@ def _marked(marked: str, last: MarkStep, plan: Plan, facts: PlanFacts | None) ->
     return f"{marked} {_next(plan, 0 if index is None else index, facts)}"
 
 
-def _removed(command: RemoveStep, plan: Plan, facts: PlanFacts | None) -> str:
+def _report_removal(command: RemoveStep, plan: Plan, facts: PlanFacts | None) -> str:
     freed = (
         []
         if facts is None
@@ -278,7 +280,7 @@ def _next(plan: Plan, index: int, facts: PlanFacts | None) -> str:
 
 
 def _must_wait(step: PlanStep, plan: Plan, facts: PlanFacts) -> bool:
-    """Whether a step cannot begin now: it waits for approval, or for steps that are not done."""
+    """True if a step cannot begin now: it waits for approval, or for steps that are not done."""
     for each in facts.depends_on.get(step.step_id, ()):
         index = index_of(plan.steps, each)
         if index is not None and plan.steps[index].status != "done":

@@ -26,7 +26,7 @@ _SPELLINGS = {
     "\u0111": "d", "\u0110": "D",
 }  # fmt: skip
 _LONGEST_COMPOSED = 4
-"""The most characters that become one when a text is composed."""
+"""The most characters that become one when text is composed."""
 _SHOWS_NOTHING = frozenset(("Cc", "Cf", "Me", "Mn", "Zl", "Zp", "Zs"))
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 _STATUS = r"(?:pending|in[ _-]progress|blocked|done|completed|active|abandoned)"
@@ -49,7 +49,7 @@ _MISREAD = "|".join((
     r"(?:^|\b(?:is|was|been|already|user|host) )approved\b",
     r"\buser (?:said|says|wants|approves|rejected)\b",
 ))  # fmt: skip
-"""What may be taken for a plan's structure, for markup or for an instruction; of lower-case text.
+"""The patterns that look like a plan's structure, markup or an instruction; of lower-case text.
 
 Like ``_HIDDEN`` it is compiled when the first text needs it: that takes 2 ms.
 """
@@ -77,7 +77,7 @@ _SHOWN = 3
 
 @dataclass(slots=True, frozen=True)
 class TextRule:
-    """What one kind of text may hold.
+    """The rule for one kind of text.
 
     Text is trimmed first and measured after. It is ASCII, or printable text in any language, composed
     (NFC). Only text of several lines may hold newlines and tabs. No text holds another control character.
@@ -108,11 +108,11 @@ class TextRule:
             return None, [] if self.blank_is_none else [self._blank]
         problems = [] if len(text) <= self.limit else [self._too_long(text)]
         if not text.isprintable() or not (self.is_unicode or text.isascii()):
-            problems.extend(self._refused_characters(text))
+            problems.extend(self._find_refused(text))
         return None if problems else text, problems
 
     def is_plain(self, text: str) -> bool:
-        """Whether a text is one line of ASCII that is stored as it is, whatever the language."""
+        """True if text is one line of ASCII that is stored as it is, whatever the language."""
         return (
             0 < len(text) <= self.limit
             and text.isascii()
@@ -152,7 +152,7 @@ class TextRule:
         )
 
     def allows(self, character: str) -> bool:
-        """Whether a text may hold a character."""
+        """True if text may hold a character."""
         if character.isascii():
             return character.isprintable() or (self.multiline and character in "\n\t")
         return self.is_unicode and (character.isprintable() or character in UNSEEN)
@@ -172,7 +172,7 @@ class TextRule:
         text = unicodedata.normalize("NFC", text)
         return "" if all(map(is_invisible, text)) else text
 
-    def _refused_characters(self, text: str) -> Iterator[str]:
+    def _find_refused(self, text: str) -> Iterator[str]:
         seen: dict[str, int] = {}
         for position, character in enumerate(text, start=1):
             if not self.allows(character):
@@ -205,7 +205,7 @@ class TextRule:
 
 
 def ascii_spelling(character: str) -> str | None:
-    """How a character is written in ASCII; empty when it is invisible; None when it cannot be written."""
+    """The ASCII spelling of a character; empty when it is invisible; None when it cannot be written."""
     if character in _SPELLINGS:
         return _SPELLINGS[character]
     category = unicodedata.category(character)
@@ -224,7 +224,7 @@ def ascii_spelling(character: str) -> str | None:
 
 
 def fitted(text: str, rule: TextRule) -> str:
-    """A text as a plan may hold it: in ASCII, on one line, and with ``...`` where it is cut to the limit.
+    """Fit text into a plan: in ASCII, on one line, and with ``...`` where it is cut to the limit.
 
     It is empty if all of it is invisible, or if a character has no ASCII spelling and needs one.
     """
@@ -254,9 +254,9 @@ def fitted(text: str, rule: TextRule) -> str:
 
 @lru_cache(maxsize=4_096)  # a plan's titles are written again and again
 def as_data(text: str) -> str:
-    """A title, or another text on one line, as a text for a model shows it.
+    """Write a title, or other text on one line, for a model.
 
-    A text that could be misread is written as a JSON string: as a line of a plan, an id, a status or a reply,
+    Text that could be misread is written as a JSON string: as a line of a plan, an id, a status or a reply,
     as markup, as the words of another role, or as an instruction. Every other text stays as it is, and never
     begins with a quote.
     """
@@ -279,7 +279,7 @@ def _is_ordinary(text: str) -> bool:
 
 
 def is_invisible(character: str) -> bool:
-    """Whether a character shows nothing by itself: a blank, a joiner, a mark on another, a filler."""
+    """True if a character shows nothing by itself: a blank, a joiner, a mark on another, a filler."""
     return character in _FILLERS or unicodedata.category(character) in _SHOWS_NOTHING
 
 
@@ -300,12 +300,12 @@ DETAILS = TextRule(limit=512, multiline=True, blank_is_none=True)
 NOTE = TextRule(limit=512, multiline=True)
 STEP_ID = TextRule(limit=64)
 OUTCOME = TextRule(limit=200)
-"""How much of a step's outcome its note shows: a model may read the plan."""
+"""The most of a step's outcome that its note shows: a model may read the plan."""
 
 
 @dataclass(slots=True, frozen=True)
 class TextRules:
-    """The rules for the texts of a plan in one alphabet."""
+    """The rules for the strings of a plan in one alphabet."""
 
     objective: TextRule
     title: TextRule
@@ -322,5 +322,5 @@ ALPHABETS = (ASCII, _UNICODE)
 
 
 def rules_for(text: str) -> TextRules:
-    """The rules for texts in ``"ascii"``, or in any language (``"unicode"``)."""
+    """The rules for strings in ``"ascii"``, or in any language (``"unicode"``)."""
     return _UNICODE if text == "unicode" else ASCII

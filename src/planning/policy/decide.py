@@ -1,4 +1,4 @@
-"""What a policy decides about a command: a refusal that says what to do, or the commands that follow."""
+"""The decisions of a policy about a command: a refusal that says what to do, or the commands that follow."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from planning.plan.model import Plan, PlanStep, StepStatus, alike_key, listed_id
 from planning.plan.reducers import REDUCERS
 from planning.plan.text import ASCII, TextRule
 from planning.policy.evidence import NOTHING_ASKED, Accepted, evidence_for, refuse_evidence
+from planning.policy.gates import irreplaceable
 from planning.policy.policy import PlanPolicy
 from planning.policy.reducers import (
     RecordEvidence,
@@ -39,7 +40,7 @@ class Extras:
         evidence: That of each mark; None where the tool takes none.
         depends_on: That of each new step: ids, titles, or places among the new steps, from 1.
         accepted: What ``verify`` said.
-        note: The rule for a text that is evidence.
+        note: The rule for text that is evidence.
         clears: Whether the agent may clear the plan.
     """
 
@@ -141,10 +142,7 @@ def _first_needed(step_id: str, statuses: Mapping[str, StepStatus], facts: PlanF
 
 def _refuse_replacement(case: _Case) -> None:
     """A new plan over one with open steps."""
-    plan = case.plan
-    if case.policy.replace is None or plan is None or plan.status != "active":
-        return
-    open_ = [step.step_id for step in plan.steps if step.status != "done"]
+    open_ = irreplaceable(case.policy, case.plan)
     if open_:
         verb = "is" if len(open_) == 1 else "are"
         remedy = "finish the plan" + (", or drop it with planning_clear_plan" if case.extras.clears else "")
@@ -164,7 +162,7 @@ def _refuse_waiting(case: _Case) -> None:
 
 
 def _prove(case: _Case) -> Iterable[RecordEvidence]:
-    """What shows that the steps are done which the command marks so."""
+    """The evidence of the steps that the command marks done."""
     policy, extras = case.policy, case.extras
     if policy.evidence is None:
         return ()
@@ -192,7 +190,7 @@ def _prove(case: _Case) -> Iterable[RecordEvidence]:
                 "whose tool takes it"
             )
         evidence = extras.evidence[place]
-        if len(evidence) > 1:  # one text alone was checked before ``verify``, or is refused
+        if len(evidence) > 1:  # a single string was checked before ``verify``, or is refused
             refuse_evidence(step_id, evidence, extras.note)
         texts = extras.accepted.texts_of(step_id, case.plan) if extras.accepted.steps and case.plan else ()
         record = proved[step_id] = evidence_for(policy, step_id, evidence, facts, case.calls, texts)
@@ -202,7 +200,7 @@ def _prove(case: _Case) -> Iterable[RecordEvidence]:
 
 
 def _depend(case: _Case) -> Iterable[SetDependencies]:
-    """What the new steps depend on."""
+    """The dependencies of the new steps, as a command."""
     needed = case.extras.depends_on
     if not any(needed):
         return ()
@@ -211,7 +209,7 @@ def _depend(case: _Case) -> Iterable[SetDependencies]:
 
 
 def _ask(case: _Case) -> Iterable[RequestApproval]:
-    """Whether the user is to approve the plan, or the steps that are new in it."""
+    """True if the user is to approve the plan, or the steps that are new in it."""
     facts, before = case.facts, case.plan
     if case.marks or not (case.policy.approval or facts.approval != "none"):
         return ()

@@ -30,7 +30,7 @@ def evidence_for(
     calls: Sequence[EvidenceCall],
     accepted: Container[str],
 ) -> RecordEvidence:
-    """What shows that a step is done."""
+    """The evidence that a step is done."""
     since = facts.began.get(step_id, -1)
     used = _used(step_id, facts) if policy.evidence == "unique" else {}
 
@@ -38,7 +38,7 @@ def evidence_for(
         offered = latest_calls(since, calls, used)
         remedy = f"send evidence with a call made since it began: {offered}"
         if not offered:
-            more = ", or send a text that shows it" if policy.verify is not None else ""
+            more = ", or send text that shows it" if policy.verify is not None else ""
             remedy = f"call a tool that does the work of {step_id} first{more}"
         return ToolValidationError(f"{reason}; {remedy}")
 
@@ -86,7 +86,7 @@ def _used(step_id: str, facts: PlanFacts) -> dict[str, str]:
 
 
 def is_alias(evidence: str) -> bool:
-    """Whether a text is written as the alias of a call: such a text proves nothing by itself."""
+    """True if text is written as the alias of a call: such text proves nothing by itself."""
     return _ALIAS.fullmatch(evidence.strip().upper()) is not None
 
 
@@ -116,25 +116,25 @@ def latest_calls(since: int, calls: Sequence[EvidenceCall], used: Container[str]
 
 
 def _began_after(moment: int, number: int, call: EvidenceCall) -> bool:
-    """Whether a call began after a step did, whose moment is given."""
+    """True if a call began after a step did, whose moment is given."""
     return (number - 1 if call.began is None else call.began) >= moment
 
 
 @attrs.frozen
 class Accepted:
-    """What ``verify`` said, before the transaction: the steps as it saw them, and the texts it accepted."""
+    """The answers of ``verify``, before the transaction: the steps as it saw them, the accepted strings."""
 
     steps: Mapping[str, PlanStep] = attrs.field(factory=dict)
     texts: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(cls, questions: list[Question], accepted: Iterable[Question]) -> Accepted:
-        """What was asked, and what of it was accepted."""
+        """Keep what was asked, and what of it was accepted."""
         texts = frozenset((step.step_id, text) for step, text in accepted)
         return cls({step.step_id: step for step, _ in questions}, texts)
 
     def texts_of(self, step_id: str, plan: Plan) -> set[str]:
-        """The texts that prove a step."""
+        """The strings that prove a step."""
         asked, index = self.steps.get(step_id), index_of(plan.steps, step_id)
         step = None if index is None else plan.steps[index]
         if (

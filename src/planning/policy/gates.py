@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_stale(policy: PlanPolicy, plan: Plan, facts: PlanFacts) -> bool:
-    """Whether the agent is to be reminded that the plan did not change for many calls."""
+    """True if the agent is to be reminded that the plan did not change for many calls."""
     return (
         policy.stale_after is not None
         and not facts.is_noticed
@@ -26,7 +26,7 @@ def is_stale(policy: PlanPolicy, plan: Plan, facts: PlanFacts) -> bool:
 
 @attrs.frozen
 class Finish:
-    """Whether an agent may claim to be finished.
+    """The answer to an agent that claims to be finished.
 
     Attributes:
         ok: Whether it may.
@@ -46,8 +46,15 @@ def open_steps(plan: Plan | None) -> tuple[str, ...]:
     return tuple([step.step_id for step in plan.steps if step.status in {"pending", "in_progress"}])
 
 
+def irreplaceable(policy: PlanPolicy, plan: Plan | None) -> list[str]:
+    """The ids of the steps for whose sake a policy refuses a plan in place of this one."""
+    if policy.replace is None or plan is None or plan.status != "active":
+        return []
+    return [step.step_id for step in plan.steps if step.status != "done"]
+
+
 def unfinished(step_ids: Sequence[str]) -> str:
-    """What an agent reads that would stop with steps open."""
+    """The message for an agent that would stop with steps open."""
     verb = "is" if len(step_ids) == 1 else "are"
     return (
         f"{listed_ids(step_ids)} {verb} open. Do the work and mark what is done; mark a step blocked, with a "

@@ -24,7 +24,7 @@ from planning.plan.text import ASCII, TextRules, rules_for
 from planning.policy.reducers import OPTIONAL_TOOLS, SEED_TOOLS
 
 Verify = Callable[[PlanStep, str], bool | Awaitable[bool]]
-"""Whether a text proves that a step is done."""
+"""A function that says whether text proves that a step is done."""
 
 _LONGEST_WAIT = 3_600.0
 _EVIDENCE = (None, "required", "unique")  # each stricter than the one before
@@ -62,7 +62,7 @@ def _one_of(*options: str | None) -> Callable[[Any, attrs.Attribute[Any], object
 
 @attrs.frozen(kw_only=True)
 class PlanPolicy:
-    """What a host demands of a plan; ``PlanningToolsSection(session=..., policy=PlanPolicy(...))``.
+    """The host's demands on a plan; ``PlanningToolsSection(session=..., policy=PlanPolicy(...))``.
 
     Tools, evidence, approval and the gates apply to the agent, which calls the section's tools. Dependencies
     and ``most_in_progress`` apply to every change of the session's plan, except where it shows a workflow's
@@ -88,10 +88,13 @@ class PlanPolicy:
         batch_marks: Whether one call may mark several steps, all or none (``marks``).
         agent_edits: Whether the agent may remove and move steps.
         text: ``"ascii"``, or ``"unicode"`` for titles and notes in any language.
+        offer: ``"possible"``: the definitions of each request hold only the planning tools that the plan
+            takes then, with its step ids as an enum; without a plan, only ``setup``. ``"all"``: always the
+            same, so that a provider can cache them.
 
     Raises:
         ValueError: A setting has an invalid value; the message names the valid ones.
-        TypeError: A setting is of another type.
+        TypeError: A setting has the wrong type.
     """
 
     tools: tuple[str, ...] | None = attrs.field(default=None, converter=_tool_names)
@@ -109,6 +112,7 @@ class PlanPolicy:
     batch_marks: bool = attrs.field(default=False, validator=_is_flag)
     agent_edits: bool = attrs.field(default=False, validator=_is_flag)
     text: Literal["ascii", "unicode"] = attrs.field(default="ascii", validator=_one_of("ascii", "unicode"))
+    offer: Literal["all", "possible"] = attrs.field(default="all", validator=_one_of("all", "possible"))
 
     @tools.validator
     def _check_tools(self, _field: attrs.Attribute[Any], value: tuple[str, ...] | None) -> None:
@@ -143,7 +147,7 @@ class PlanPolicy:
 
 
 def strictest(policy: PlanPolicy, other: PlanPolicy | None) -> PlanPolicy:
-    """The stricter of each demand of two policies; tools, arguments and text are those of the first."""
+    """The stricter of each demand of two policies; the tools, and what they take, are those of the first."""
     if other is None or other == policy:
         return policy
     judges = [each.verify for each in (policy, other) if each.evidence is not None]
@@ -184,24 +188,24 @@ def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, rules
     step = NewPlanStep
     if has_dependencies:
         about = "Steps to do first: ids, titles, or places in this call from 1"
-        step = _extended(step, rules, depends_on=(tuple[str | int, ...], (), {"description": about}))
+        step = _extend(step, rules, depends_on=(tuple[str | int, ...], (), {"description": about}))
     elif rules is not ASCII:
-        step = _extended(step, rules)
+        step = _extend(step, rules)
     several: Any = tuple[step, ...]  # type: ignore[valid-type]  # a class that was made above
-    repair = {"repair": _each(depends_on=_listed)}
-    evidence = {"description": "To mark it done: calls that show it, such as C12", "repair": _listed}
-    mark = _extended(MarkStep, rules, **{"evidence": (tuple[str, ...], (), evidence)} if has_evidence else {})
+    repair = {"repair": _each(depends_on=_wrap_in_list)}
+    evidence = {"description": "To mark it done: calls that show it, such as C12", "repair": _wrap_in_list}
+    mark = _extend(MarkStep, rules, **{"evidence": (tuple[str, ...], (), evidence)} if has_evidence else {})
     return MappingProxyType({
-        "planning_setup_plan": _extended(SetupPlan, rules, initial_steps=(several, (), repair)),
-        "planning_add_step": _extended(AddStep, rules, steps=(several, MISSING, repair)),
-        "planning_update_step": _extended(UpdateStep, rules),
-        "planning_mark_step": _batched(mark, rules) if is_batched else mark,
-        "planning_remove_step": _extended(RemoveStep, rules),
-        "planning_move_step": _extended(MoveStep, rules),
+        "planning_setup_plan": _extend(SetupPlan, rules, initial_steps=(several, (), repair)),
+        "planning_add_step": _extend(AddStep, rules, steps=(several, MISSING, repair)),
+        "planning_update_step": _extend(UpdateStep, rules),
+        "planning_mark_step": _batch(mark, rules) if is_batched else mark,
+        "planning_remove_step": _extend(RemoveStep, rules),
+        "planning_move_step": _extend(MoveStep, rules),
     })  # fmt: skip
 
 
-def _extended(command: type[Any], rules: TextRules, **more: tuple[Any, Any, Mapping[str, Any]]) -> type[Any]:
+def _extend(command: type[Any], rules: TextRules, **more: tuple[Any, Any, Mapping[str, Any]]) -> type[Any]:
     """A subclass of a command, whose instances it can be given as well: with other rules, and more fields.
 
     A field is its type, its default and its metadata, beside that of the command's own field.
@@ -219,7 +223,7 @@ def _extended(command: type[Any], rules: TextRules, **more: tuple[Any, Any, Mapp
     return make_dataclass(command.__name__, made, bases=(command,), frozen=True, slots=True)
 
 
-def _listed(sent: Any) -> Any:
+def _wrap_in_list(sent: Any) -> Any:
     """One item that was sent without its array, in one; anything else as it is."""
     return [sent] if type(sent) in {str, int} else sent
 
@@ -235,12 +239,12 @@ def _each(**repairs: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda items: list(map(repaired, items)) if isinstance(items, list) else items
 
 
-def _batched(mark: type[Any], rules: TextRules) -> type[Any]:
+def _batch(mark: type[Any], rules: TextRules) -> type[Any]:
     """One mark, or several under ``marks``."""
-    repair = _each(step_id=as_text, status=spelled_status, evidence=_listed)
+    repair = _each(step_id=as_text, status=spelled_status, evidence=_wrap_in_list)
     about = {"description": "Several marks in place of one, all or none", "repair": repair}
     several: Any = tuple[mark, ...]  # type: ignore[valid-type]  # a class that was made above
-    return _extended(
+    return _extend(
         mark,
         rules,
         step_id=(str | None, None, {}),

@@ -44,7 +44,7 @@ class RecordEvidence:
 
 @dataclass(slots=True, frozen=True)
 class RequestApproval:
-    """The plan waits for approval; or, where steps are named, these alone."""
+    """The plan waits for approval; or, if steps are named, only these."""
 
     step_ids: tuple[str, ...] = ()
 
@@ -77,13 +77,13 @@ PLANNING_TOOLS: Final = frozenset(f"planning_{name}" for name in SEED_TOOLS + OP
 
 
 def first_facts(plan: Plan | None, calls: int) -> PlanFacts:
-    """What is known of a plan that was there before: each of its calls may be evidence."""
+    """The facts about a plan that was there before: each of its calls may be evidence."""
     steps = () if plan is None else plan.steps
     return PlanFacts(highest_number(step.step_id for step in steps), calls, calls)
 
 
 def reduce_facts(slice_: Facts, command: Any) -> Facts:
-    """The facts after a command; none where there were none: the session never had a policy."""
+    """The facts after a command; none if there were none before: the session never had a policy."""
     if not slice_:
         return slice_
     changed = _CHANGES[type(command)](slice_[-1], command)
@@ -144,7 +144,7 @@ def _approved(facts: PlanFacts, _command: ApprovePlan) -> PlanFacts:
 
 
 def renumbering(command: Any, facts: PlanFacts, plan: Plan | None) -> tuple[RenumberSteps, ...]:
-    """What gives the new steps of a command ids that no step of the plan has had."""
+    """A function that gives the new steps of a command ids that no step of the plan has had."""
     if type(command) is SetupPlan:
         return (RenumberSteps(len(command.initial_steps), 1),)
     if type(command) is not AddStep or plan is None or plan.status != "active":
@@ -154,7 +154,7 @@ def renumbering(command: Any, facts: PlanFacts, plan: Plan | None) -> tuple[Renu
 
 
 def evidence_call(event: Any, began: int) -> EvidenceCall | None:
-    """What is kept of a call that was made, or failed, to be found as evidence; None for a planning call."""
+    """The record of a call that was made, or failed, to be found as evidence; None for a planning call."""
     if event.name in PLANNING_TOOLS:
         return None
     success = hasattr(event, "value") and getattr(event.result, "success", True) is True

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class PlanningStrategy(Enum):
-    """How the planning section tells a model to work.
+    """A way of working that the planning section asks of a model.
 
     Each is also found by its name in lower case with hyphens: ``PlanningStrategy("plan-act-reflect")``.
     """
@@ -120,7 +120,7 @@ def _body(paragraphs: Sequence[str], lines: Sequence[str]) -> str:
 
 
 def _demands(policy: PlanPolicy) -> Iterator[str]:
-    """What a policy asks of the agent, as far as it has the tools for it."""
+    """The demands of a policy on the agent, as far as it has the tools for them."""
     tools = policy.names
     marks, adds = "planning_mark_step" in tools, not tools.isdisjoint({_FIRST, "planning_add_step"})
     if policy.agent_edits:
@@ -133,7 +133,7 @@ def _demands(policy: PlanPolicy) -> Iterator[str]:
         steps = "one step" if policy.most_in_progress == 1 else f"{policy.most_in_progress} steps"
         yield f"Have at most {steps} in progress."
     if policy.evidence is not None and marks:
-        texts = ", or a text that shows it" if policy.verify is not None else ""
+        texts = ", or text that shows it" if policy.verify is not None else ""
         each = "; one call proves one step" if policy.evidence == "unique" else ""
         yield f"To mark a step done, give `evidence`: calls made since it began, such as `C12`{texts}{each}."
     if policy.approval and adds:
@@ -144,13 +144,13 @@ def _demands(policy: PlanPolicy) -> Iterator[str]:
 
 def _own_text(what: str, given: object) -> str:
     if not isinstance(given, str):
-        raise TypeError(f"{what} must be a text, got {type(given).__name__}")
+        raise TypeError(f"{what} must be a string, got {type(given).__name__}")
     if not given.strip():
-        raise ValueError(f"{what} is blank: write a text, or omit it")
+        raise ValueError(f"{what} is blank: fill it in, or omit it")
     return given.strip()
 
 
-def _described(tools: tuple[Tool, ...], descriptions: Mapping[str, str]) -> tuple[Tool, ...]:
+def _describe(tools: tuple[Tool, ...], descriptions: Mapping[str, str]) -> tuple[Tool, ...]:
     """The tools, some with a description of the host."""
     names = [tool.name for tool in tools]
     texts = {name: _own_text(f"descriptions[{name!r}]", text) for name, text in descriptions.items()}
@@ -197,8 +197,8 @@ class PlanningToolsSection(Section[None]):
             enabled: See ``Section``.
 
         Raises:
-            TypeError: ``session``, ``strategy``, ``policy`` or a text is of another type.
-            ValueError: No strategy or tool has a name; or a text is blank. The message says which are valid.
+            TypeError: ``session``, ``strategy``, ``policy`` or a string has the wrong type.
+            ValueError: No strategy or tool has a name; or a string is blank. The message says which.
         """
         if policy is not None:
             from planning.policy.policy import PlanPolicy  # noqa: PLC0415 - few have one
@@ -212,7 +212,7 @@ class PlanningToolsSection(Section[None]):
         self._found = SessionOfCall(session, partial(register_plan, policy=policy))
         if self._found.fixed is not None:
             self._found.prepare(self._found.fixed)
-        self._tools = _described(planning_tools(session, policy), descriptions or {})
+        self._tools = _describe(planning_tools(session, policy), descriptions or {})
 
     @property
     def session(self) -> Session:
@@ -255,7 +255,7 @@ class PlanningToolsSection(Section[None]):
         return "\n".join([plan_text(plan, facts), *self._remarks(plan, facts, session)])
 
     def _remarks(self, plan: Plan, facts: PlanFacts, session: Session) -> Iterator[str]:
-        """What the policy has to say below the plan."""
+        """The lines of the policy below the plan."""
         policy, current = demands_on(session, self.policy), plan.next_step
         if self.policy is not None and self.policy.evidence is not None and current is not None:
             from planning.policy.evidence import latest_calls  # noqa: PLC0415 - few policies demand it
@@ -292,9 +292,9 @@ class PlanningToolsSection(Section[None]):
                 sign(transaction)
 
     def may_finish(self, session: Session | None = None, *, is_new_turn: bool = False) -> Finish:
-        """Whether an agent may finish; call it before the user gets the last answer.
+        """Decide whether an agent may finish; call it before the user gets the last answer.
 
-        Without ``finish_gate`` it always may. With it, the answer is no while steps are open, and yes after
+        Without ``finish_gate`` it always may. With it, it may not while steps are open, but may after
         that many refusals without a change of the plan; the history records that. Steps that wait for
         approval do not count: the agent has to end its turn so that the user can approve them.
 

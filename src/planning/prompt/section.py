@@ -62,7 +62,7 @@ class Section(ABC, Generic[P]):
         )
 
     def is_enabled(self, params: P | None = None) -> bool:
-        """Whether the section takes part.
+        """True if the section takes part.
 
         Raises:
             PromptRenderError: A function decides, from parameters that are missing.
@@ -151,7 +151,7 @@ def _values(params: Any) -> dict[str, Any]:
 
 @attrs.frozen
 class RenderedPrompt:
-    """What goes to a model.
+    """The rendered prompt, as a model gets it.
 
     Attributes:
         text: The markdown.

@@ -46,19 +46,19 @@ _ASKING: Final = """\
 
 @runtime_checkable
 class Describable(Protocol):
-    """What the section shows of a tool."""
+    """A tool, as the section shows it."""
 
     @property
     def name(self) -> str:
-        """What the planner calls it by."""
+        """The name by which the planner calls it."""
 
     @property
     def description(self) -> str:
-        """What it is for."""
+        """Its purpose."""
 
     @property
     def requires_identifier(self) -> bool:
-        """Whether it needs an identifier of the user."""
+        """True if it needs an identifier of the user."""
 
     def parameters_schema(self) -> dict[str, Any]:
         """The JSON Schema of its arguments."""
@@ -88,7 +88,7 @@ class ToolAwarenessSection(Section[None]):
         self._listed = _listing(tools)
 
     def is_enabled(self, params: None = None) -> bool:
-        """Whether the section takes part: it is switched on, and there are tools."""
+        """True if the section takes part: it is switched on, and there are tools."""
         return super().is_enabled(params) and bool(self._listed())
 
     def tools(self) -> tuple[Tool, ...]:
@@ -99,7 +99,7 @@ class ToolAwarenessSection(Section[None]):
         """When to use tools, which there are, and the JSON to answer with; empty without tools."""
         del params  # it takes none
         lines = [_line(tool) for tool in self._listed()]
-        parts = [_WHEN, "\n".join(lines), _FORMAT, _fenced(_CALLING), _RULE, _fenced(_ASKING)]
+        parts = [_WHEN, "\n".join(lines), _FORMAT, _fence(_CALLING), _RULE, _fence(_ASKING)]
         return "\n\n".join(parts) if lines else ""
 
 
@@ -115,7 +115,7 @@ def _listing(
     return lambda: listed
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     return f"```json\n{text}\n```"
 
 

@@ -1,7 +1,7 @@
 """From what a model wrote to a JSON value, with the place of everything in the original text.
 
 One reader for plan documents, a planner's answers, arguments that are text, and SQL: thoughts in tags, code
-fences, prose around, and almost-JSON, of which it repairs only what can be meant in one way.
+fences, prose around, and almost-JSON, in which it repairs only unambiguous mistakes.
 """
 
 from planning.reading.found import ANYTHING, Found, Path, Wanted

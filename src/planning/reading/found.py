@@ -16,7 +16,7 @@ def _marks_of(wanted: Wanted) -> re.Pattern[str]:
 
 @attrs.frozen
 class Wanted:
-    """The kind of document that a text should contain.
+    """The kind of document that text should contain.
 
     Attributes:
         noun: What messages call it.
@@ -59,9 +59,9 @@ class Found(NamedTuple):
         path: Where in the parsed value.
         at_key: Whether the name of the last field is meant, and not its value.
         within: The part of a string that is meant, as start and end in its decoded text.
-        span: The place in the text itself, as start and end, where no path leads there.
+        span: The place in the text itself, as start and end, if no path leads there.
         step_index: Which step, from 0.
-        step_id: The id of that step, where it has one.
+        step_id: The id of that step, if it has one.
     """
 
     code: str
@@ -79,7 +79,7 @@ _PLAIN: Final = "send plain JSON"
 
 REMARKS: Final[Mapping[str, tuple[str, str, str]]] = {
     "fenced": ("the {noun} was in a code fence", "", "send the {noun} without a fence"),
-    "surrounding_text": ("there is extra text around the {noun}", "", "send the {noun} alone"),
+    "surrounding_text": ("there is extra text around the {noun}", "", "send only the {noun}"),
     "encoded_plan": (
         "the {noun} was a JSON string, which was read once more", "", "send the {noun} itself, not a string"),
     "comment": ("a comment was ignored", "{count} comments were ignored", _PLAIN),

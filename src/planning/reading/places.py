@@ -29,7 +29,7 @@ Span = tuple[int, int]
 
 
 class Source:
-    r"""A text, and its lines. Lines end at ``\n``, ``\r\n`` or ``\r``."""
+    r"""Text and its lines. Lines end at ``\n``, ``\r\n`` or ``\r``."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -60,7 +60,7 @@ class Source:
 
 
 class Edits:
-    """A part of a text with replacements: the new text, and which offset in it came from which."""
+    """A part of the text with replacements: the new text, and which offset in it came from which."""
 
     def __init__(self, text: str, start: int, end: int, edits: Sequence[tuple[int, int, str]]) -> None:
         """Carry the replacements out."""
@@ -206,7 +206,7 @@ class Places:
         return children
 
     def _find(self, children: _Children, part: str | int) -> int | None:
-        """Which child has this name or number: the last one where there are several."""
+        """The child that has this name or number: the last one if there are several."""
         while (isinstance(part, str) or part not in children.index) and self._read(children):
             pass
         return children.index.get(part)

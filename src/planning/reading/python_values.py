@@ -24,7 +24,7 @@ _name_of: Final = type.__dict__["__name__"].__get__  # a metaclass may define __
 
 
 def kind_of(value: object) -> str:
-    """What a value is, for a message: nothing that its class can make up."""
+    """The kind of a value, for a message: nothing that its class can make up."""
     return f"a value of type {ascii(_name_of(type(value))[:_MOST_SHOWN])[1:-1]}"
 
 
@@ -124,7 +124,7 @@ def _scalar(value: Any, path: Path, found: list[Found]) -> Any:
 
 
 def _text(value: str, path: Path, found: list[Found]) -> str:
-    """A text in plain, in which no half of a surrogate pair is left."""
+    """Text in plain, in which no half of a surrogate pair is left."""
     plain = str.__str__(value)
     try:
         plain.encode()

@@ -25,7 +25,7 @@ _THOUGHTS: Final = re.compile(
 )
 _TAG: Final = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 # On one line, or up to the line that closes it, or to the end: a model may have been stopped at its fence.
-# The end of a run of backticks is never compared alone, so that no run is read again and again.
+# The end of a run of backticks is never compared by itself, so that no run is read again and again.
 _BLOCK: Final = re.compile(
     r"^[ \t]*+(?P<mark>`{3,}+|~{3,}+)"
     r"(?:(?P<line>[^\n]*?)(?<![`~])(?P=mark)(?![`~])"
@@ -38,20 +38,20 @@ _CODE: Final = re.compile(r"(`{1,2}+)([^`].*[^`])\1", re.DOTALL)
 
 
 def thoughts_end(text: str) -> int:
-    """Where the answer begins, after the model's thoughts; 0 if there are none."""
+    """The place where the answer begins, after the model's thoughts; 0 if there are none."""
     thoughts = _THOUGHTS.match(text) if _TAG.search(text) else None
     return 0 if thoughts is None else thoughts.end()
 
 
 def breaks_off_in_thoughts(text: str, offset: int) -> bool:
-    """Whether a place is in a block of thoughts that never ends."""
+    """True if a place is in a block of thoughts that never ends."""
     tags = list(_TAG.finditer(text))
     opening = max((tag.start() for tag in tags if not tag[1] and tag.end() <= offset), default=-1)
     return opening >= 0 and not any(tag[1] and tag.start() > opening for tag in tags)
 
 
 def answers_in(text: str, labels: Container[str]) -> list[str]:
-    """The answers in a text that is not JSON, each once: the content of its fences, or the text itself.
+    """The answers in text that is not JSON, each once: the content of its fences, or the text itself.
 
     Args:
         text: What a model wrote; its thoughts are skipped.
@@ -89,13 +89,13 @@ _FIELD_BEFORE = re.compile(r"""(?:^|[,{}\]\n])[ \t]*+(?:"[^"\n]*+"|'[^'\n]*+')\s
 
 
 class _Locator:
-    """Finds the one document in a text."""
+    """Finds the one document in the text."""
 
     def __init__(self, text: str, wanted: Wanted, *, is_finished: bool) -> None:
         self.text = text
         self.wanted = wanted
         self.is_finished = is_finished
-        # A text that starts as JSON does has no thoughts before it: the tag is in one of its strings.
+        # Text that starts as JSON does has no thoughts before it: the tag is in one of its strings.
         self.begin = 0 if text.lstrip()[:1] in "[{\"'`~" else thoughts_end(text)
         self.errors: list[Found] = []
         self.notes: Notes = {}
@@ -155,10 +155,10 @@ class _Locator:
         return self._candidates(self.begin)
 
     def _candidates(self, pos: int, *, is_fenced: bool = False) -> list[Reading]:
-        """What may be the document, in a fence or within prose; the last is an error if they are too many."""
+        """The possible documents, in a fence or within prose; the last is an error if they are too many."""
         text, readings = self.text, list[Reading]()
         work = 0
-        fences = merge(*(self._fenced(mark * 3, pos) for mark in "`~" if mark in text))
+        fences = merge(*(self._find_in_fence(mark * 3, pos) for mark in "`~" if mark in text))
         # The end of the fence that a reading is in; of the text, where those in prose count, too.
         end = pos if is_fenced else len(text)
         fenced, bare = next(fences, len(text)), self._bare(pos, end)
@@ -168,7 +168,7 @@ class _Locator:
             work += reading.work
             if len(readings) > _MOST_READINGS or work > MOST_WORK:
                 message = "the text has too many lists and objects; it was read up to here"
-                hint = f"send the {self.wanted.noun} alone"
+                hint = f"send only the {self.wanted.noun}"
                 stopped = Found("too_long", message, hint, span=(start, start + 1))
                 reading.errors = [stopped]
                 break
@@ -184,12 +184,12 @@ class _Locator:
         return readings
 
     def _bare(self, pos: int, end: int) -> int:
-        """Where the next candidate starts before an end; the end of the text for none."""
+        """The start of the next candidate before an end; the end of the text for none."""
         found = tokens.CANDIDATE.search(self.text, pos, end)
         return len(self.text) if found is None else found.start()
 
-    def _fenced(self, fence: str, pos: int) -> Iterator[int]:
-        """Where the text of each fence of a kind starts with a bracket."""
+    def _find_in_fence(self, fence: str, pos: int) -> Iterator[int]:
+        """The starts of fences of a kind whose text begins with a bracket."""
         while (start := self.text.find(fence, pos)) >= 0:
             if fenced := tokens.FENCED.match(self.text, start):
                 yield fenced.end()
@@ -217,7 +217,7 @@ class _Locator:
         noun = self.wanted.noun
         if not self.is_finished and breaks_off_in_thoughts(self.text, chosen.start):
             end = len(self.text.rstrip())
-            self._error("truncated", "the text breaks off in its thoughts", f"send the {noun}", end, end)
+            self._error("truncated", "the text ends inside its thoughts", f"send the {noun}", end, end)
         is_open = any(ahead.count(opening) > ahead.count(closing) for opening, closing in ("[]", "{}"))
         if ahead[-1] in "[{" or (ahead[-1] == "," and is_open) or _FIELD_BEFORE.search(ahead[-_NEAR:]):
             message, hint = f"the {noun}'s beginning cannot be read", f"send one {noun}, as plain JSON"
@@ -290,7 +290,7 @@ class _Locator:
         elif text.strip("` \t\r\n"):
             noun = self.wanted.noun
             self._error(
-                "syntax_error", f"there is extra text around the {noun}", f"send the {noun} alone", pos
+                "syntax_error", f"there is extra text around the {noun}", f"send only the {noun}", pos
             )
 
     def _drop(self, extra: list[int], chosen: Reading) -> None:
@@ -324,11 +324,11 @@ _WITHOUT_VALUE: Final = {"unquoted_text": "text without quotes", "bad_number": "
 
 
 class Document:
-    """What could be read of a source.
+    """The document that could be read of a source.
 
     Attributes:
-        value: The JSON value; None where nothing could be read.
-        source: The text; None where the source was no text.
+        value: The JSON value; None if nothing could be read.
+        source: The text; None if the source was not text.
         found: What was wrong with the text, or repaired.
         outer: For a document within a JSON string, the place of each of its characters in the text.
     """
@@ -352,7 +352,7 @@ class Document:
 
     @property
     def errors(self) -> list[Found]:
-        """What was wrong; the rest of what was found was repaired."""
+        """The errors; the rest of what was found was repaired."""
         return [found for found in self.found if found.code not in REMARKS]
 
     def describe(self, found: Found) -> str:
@@ -399,14 +399,14 @@ class Document:
         return document
 
     def is_broken(self, path: Path) -> bool:
-        """Whether a container lacks something that could not be read."""
+        """True if a container lacks something that could not be read."""
         if not self._broken or self._places is None or self._edits is None:
             return False
         return self._edits.original(self._places.span(path)[0]) in self._broken
 
 
 class Unreadable(ValueError):
-    """A text is not the JSON that it should be; the message says where, why, and what to send instead."""
+    """The text is not the JSON that it should be; the message says where, why, and what to send instead."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -414,7 +414,7 @@ class Unreadable(ValueError):
 
 
 def read_json(text: str) -> Any:
-    """Read a text that consists of one list or object of JSON, or almost JSON.
+    """Read text that consists of one list or object of JSON, or almost JSON.
 
     Args:
         text: What a model wrote; thoughts, a fence and backticks may be around the JSON.
@@ -478,7 +478,7 @@ class _Reader:
             too_long = Found("too_long", message, f"send a shorter {noun}", span=(0, 1))
             return Document(None, source, [*found, too_long])
         string = _STRING.fullmatch(text)
-        outer = None if string is None else _decoded(text, string)
+        outer = None if string is None else _decode(text, string)
         if outer is not None:
             inner = self._read(Source(outer.text), [])
             if inner.value is not None:
@@ -486,7 +486,7 @@ class _Reader:
         return self._read(source, found)
 
     def _read(self, source: Source, found: list[Found]) -> Document:
-        """The document in a text: the whole text, or a part of it."""
+        """The document in the text: all of it, or a part."""
         text = source.text
         strict = read_strictly(text, self.wanted.most_levels)
         if strict is not None:
@@ -501,7 +501,7 @@ class _Reader:
         return _made(source, found + further, reading)
 
 
-def _decoded(text: str, string: re.Match[str]) -> Edits | None:
+def _decode(text: str, string: re.Match[str]) -> Edits | None:
     """The text in a JSON string; None where it is not JSON, or has too many escapes."""
     edits = list[tuple[int, int, str]]()
     for escape in _ESCAPE.finditer(text, *string.span(1)):
@@ -522,7 +522,7 @@ def _made(source: Source, found: list[Found], reading: Reading) -> Document:
     try:
         return Document(ONCE.decode(edits.text), source, found, edits, broken)
     except NotStrict:
-        repeated = [_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
+        repeated = [_report_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
         if not repeated:  # it comes after very many others
             message = "a field occurs twice in one object"
             span = (reading.start, reading.start + 1)
@@ -530,7 +530,7 @@ def _made(source: Source, found: list[Found], reading: Reading) -> Document:
     return Document(json.loads(edits.text), source, found + repeated, edits, broken)
 
 
-def _repeated(path: Path, key: tuple[int, int], edits: Edits) -> Found:
+def _report_repeated(path: Path, key: tuple[int, int], edits: Edits) -> Found:
     message = f"{show(path[-1])} occurs twice in one object"
     span = edits.original(key[0]), edits.original(key[1], is_end=True)
     return Found("duplicate_key", message, "send each field once", path, span=span)

@@ -49,7 +49,7 @@ def could_belong_outside(text: str, start: int, end: int, known: Container[str] 
 
 
 def could_be_another(text: str, start: int, end: int, known: Container[str] | None) -> bool:
-    """Whether, for an extra bracket after a container, an earlier one inside could be the wrong one."""
+    """True if, for an extra bracket after a container, an earlier one inside could be the wrong one."""
     for node in _last_ones(text, start, end):
         is_behind = False
         for _, name, inner in node.members:
@@ -217,12 +217,12 @@ class Reading(ValueReader):
         self.broken |= frames
 
     def _is_too_long(self, start: int, end: int) -> bool:
-        """Whether what would be read once more to settle a doubt is too long, with all that was before."""
+        """True if what would be read once more to settle a doubt is too long, with all that was before."""
         self._weighed += end - start
         return self._weighed > MOST_WEIGHED
 
     def _can_close(self, char: str) -> bool:
-        """Whether a container is open that this bracket closes."""
+        """True if a container is open that this bracket closes."""
         return any(frame.closer == char for frame in self.stack)
 
     def _known(self, depth: int) -> frozenset[str] | None:
@@ -498,7 +498,7 @@ class Reading(ValueReader):
         self.pos = upcoming
 
     def _is_consequence(self, fault: Fault) -> bool:
-        """Whether it is but the rest of an error that was kept already."""
+        """True if it is but the rest of an error that was kept already."""
         last = self.errors[-1].span if self.errors else None
         return (
             last is not None
@@ -507,7 +507,7 @@ class Reading(ValueReader):
         )
 
     def _next_step(self, level: int | None, start: int) -> int | None:
-        """Where the next item starts: an object that begins as items do, or as the one that is broken."""
+        """The start of the next item: an object that begins as items do, or as the one that is broken."""
         if level is None:
             return None
         names = [self.wanted.item] if self.wanted.item else []

@@ -44,11 +44,11 @@ QUOTED: Final = {
 """By its quote, a string whatever is in it."""
 
 ESCAPE: Final = re.compile(r'\\(?s:.)|["\x00-\x1f]')
-"""What must be checked in a string: escapes, quotes, control characters."""
+"""A place to check in a string: escapes, quotes, control characters."""
 JSON_ESCAPE: Final = re.compile(rf'\\(?:["\\/bfnrt]|{_UNICODE})')
 
 REST: Final = re.compile(r"\s*+\Z")
-"""The end of a text, with blanks before it."""
+"""The end of the text, with blanks before it."""
 
 _NAME = r"(?:[^\W\d]|\$)[\w$-]*+"
 NAME: Final = re.compile(_NAME)
@@ -65,7 +65,7 @@ CANDIDATE: Final = re.compile(
     rf"\[(?={_ANY_SPACE}\{{)"
     rf"|\{{(?={_ANY_SPACE}(?:\"[^\"\n]*+\"|'[^'\n]*+'|{_NAME}){_ANY_SPACE}:)"
 )
-"""Where within prose a plan may start: prose also has brackets, even empty ones."""
+"""A place in prose where a plan may start: prose also has brackets, even empty ones."""
 FENCED: Final = re.compile(rf"{_FENCE}[^\n\r`~]*+[\n\r]{_ANY_SPACE}(?=[\[{{])")
 """A fence, up to the bracket that its text starts with."""
 PROSE: Final = re.compile(r"(?:\[[^{}\[\]\"':,]*+\]|\{[^{}\[\]\"':,]*+\})(?!\s*+$)")

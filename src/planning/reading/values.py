@@ -77,7 +77,7 @@ def value_at(text: str, start: int, most_levels: int) -> tuple[Any, int] | None:
 
 
 def _is_shallow(value: Any, most_levels: int) -> bool:
-    """Whether nothing in it is nested too deep."""
+    """True if nothing in it is nested too deep."""
     level = [value]
     for _ in range(most_levels):
         level = [
@@ -153,7 +153,7 @@ class ValueReader:
             raise self.too_much(pos)
 
     def too_much(self, pos: int) -> Fault:
-        """The error of a text that takes too long to repair."""
+        """The error of text that takes too long to repair."""
         message = "too much of the text is not plain JSON; it was read up to here"
         return Fault("too_long", message, f"send plain JSON, or a shorter {self.wanted.noun}", pos)
 
@@ -178,16 +178,16 @@ class ValueReader:
         self.spoilt.add(start)
 
     def is_over(self, pos: int) -> bool:
-        """Whether the text ends there, or a fence closes it."""
+        """True if the text ends there, or a fence closes it."""
         return pos >= len(self.text) or self.text.startswith(("```", "~~~"), pos)
 
     def cut_off(self, pos: int | None = None) -> Fault:
-        """The error of a text that breaks off."""
+        """The error of text that ends too early."""
         end = len(self.text) if pos is None else pos
         while end and self.text[end - 1].isspace():
             end -= 1
         hint = f"send the whole {self.wanted.noun}, shorter"
-        return Fault("truncated", "the text breaks off here", hint, end, end)
+        return Fault("truncated", "the text ends too early", hint, end, end)
 
     def ends_too_early(self, pos: int) -> Fault:
         """The error of a string that ends where it should not."""
@@ -325,7 +325,7 @@ def _is_hex(text: str) -> bool:
 
 
 def _is_number(token: str) -> bool:
-    """Whether this is a number of JSON that Python keeps."""
+    """True if this is a number of JSON that Python keeps."""
     if tokens.NUMBER.fullmatch(token) is None:
         return False
     if any(character in token for character in ".eE"):
@@ -334,5 +334,5 @@ def _is_number(token: str) -> bool:
 
 
 def most_digits() -> int:
-    """How many digits a whole number may have: Python may be configured for fewer."""
+    """The most digits that a whole number may have: Python may be configured for fewer."""
     return min(tokens.MOST_DIGITS, sys.get_int_max_str_digits() or tokens.MOST_DIGITS)

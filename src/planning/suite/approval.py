@@ -1,4 +1,4 @@
-"""What waits for the user's approval in a plan, and the user's decision about that plan."""
+"""Plans that wait for the user's approval, and the user's decision about them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PendingApproval:
 
 
 def pending_approval(source: HasPlan) -> PendingApproval | None:
-    """What waits for approval; None if nothing does.
+    """The plan or steps that wait for approval; None if nothing does.
 
     Args:
         source: A session, ``session.at(version)`` or a snapshot.
@@ -69,7 +69,7 @@ def _digest(content: tuple[Any, ...]) -> str:
 
 
 def state_of(source: HasPlan, digest: str) -> str | None:
-    """Whether a plan that was shown is ``waiting``, ``approved`` or ``rejected``; None if it has changed."""
+    """The state of a plan that was shown: ``waiting``, ``approved``, ``rejected``; None if it has changed."""
     plan: Plan | None = source.select_latest(Plan)
     facts: PlanFacts | None = source.select_latest(PlanFacts)
     if plan is None or facts is None or _digest(_content(plan, facts)) != digest:
@@ -78,7 +78,7 @@ def state_of(source: HasPlan, digest: str) -> str | None:
 
 
 def is_pending(plan: Plan, facts: PlanFacts) -> bool:
-    """Whether a plan waits for approval, or steps of it do."""
+    """True if a plan waits for approval, or steps of it do."""
     if plan.status == "abandoned" or facts.approval == "rejected":
         return False
     return facts.approval == "waiting" or bool(facts.waiting)
@@ -93,7 +93,7 @@ def decide_approval(session: Session, shown: PendingApproval, decision: ApproveP
         decision: What the user decided.
 
     Returns:
-        Whether it was carried out; False if another plan waits now, or none does.
+        Whether it was applied; False if another plan waits now, or none does.
 
     Raises:
         StoreError: The session's store does not take it.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planning.plan.diff import PlanDiff
 
 MOST_PLACES = 1_000
-"""The most places in frameworks of which a session keeps the last change."""
+"""The most places in frameworks for which a session keeps the last change."""
 
 
 @attrs.frozen(slots=False)  # made in half the time
@@ -44,7 +44,7 @@ class PlanChanged:
 
     @cached_property
     def diff(self) -> PlanDiff:
-        """What changed; computed when it is first read."""
+        """The differences; computed when they are first read."""
         from planning.plan.diff import diff_plans  # noqa: PLC0415 - few ask, and it has many classes
 
         return diff_plans(self.before, self.after)

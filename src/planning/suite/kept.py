@@ -1,4 +1,4 @@
-"""What every session keeps beside its plan: the facts, and with them ids that are never given out twice."""
+"""The facts that every session keeps beside its plan, and with them ids that are never given out twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Policies:
-    """What the policies of a session's sections demand, in this process; a companion of the session.
+    """The demands of the policies of a session's sections, in this process; a companion of the session.
 
     Attributes:
         policy: The strictest of each demand, whichever section serves a call; its text is that of the newest
@@ -42,7 +42,7 @@ def demands_on(session: Session | None, own: PlanPolicy | None) -> PlanPolicy | 
 
 
 def register_facts(session: Session, *, always: bool = True) -> None:
-    """Register what is kept beside the plan; again is no change.
+    """Register what is kept beside the plan; a second time changes nothing.
 
     Ids are never given out twice, with a policy and without. Without one nothing is kept until a step is
     removed, or a store or a snapshot brings what a policy kept.
@@ -78,11 +78,11 @@ def _refusal(session: Session, tool: str) -> str | None:
 
 
 def _is_written(_command: object) -> None:
-    """What a command brings into the facts is checked where the command itself is written."""
+    """Accept any command: what it brings into the facts is checked where the command itself is written."""
 
 
 def facts_in(transaction: Transaction) -> PlanFacts:
-    """What is known of the plan; from now on, if nothing was before."""
+    """The facts about the plan; kept from now on, if they were not before."""
     facts = transaction.latest(PlanFacts)
     if facts is None:
         facts = first_facts(transaction.latest(Plan), len(transaction.select_all(EvidenceCall)))
@@ -104,6 +104,6 @@ def new_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
 
 
 def rules_of(session: Session) -> TextRules:
-    """The rules for the texts of a session's plan, by its policy in this process; ASCII without one."""
+    """The rules for the strings of a session's plan, by its policy in this process; ASCII without one."""
     policy = session.local_object(Policies).policy
     return rules_for("ascii" if policy is None else policy.text)

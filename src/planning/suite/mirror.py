@@ -11,7 +11,7 @@ from planning.suite.tools import carry_out, register_plan
 from session import Session
 from session.transaction import Transaction
 
-FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
+FOREIGN = "the session has another active plan, which does not show this run"
 _STOPPED = "other code replaced the plan while the workflow ran; it no longer shows this run"
 _REFUSED = "the session refused a change of the plan, which no longer shows this run: {}"
 
@@ -22,9 +22,9 @@ Mark = tuple[int, StepStatus, str | None]
 class PlanMirror:
     """A session's Plan that shows work whose state is kept elsewhere: a workflow's run, an agent's graph.
 
-    It sends the same commands as an agent's tools. Their texts must be normal, as ``fitted`` leaves them: no
-    handler makes them so. An active plan that shows something else is left alone, whether it is there at the
-    start or replaces the mirror later.
+    It sends the same commands as an agent's tools. Their text must be normal, as ``fitted`` leaves it: no
+    handler makes it so. An active plan that shows something else, from the start or later, is not
+    changed.
 
     Attributes:
         plan: The plan as the mirror last saw it; None before ``begin``.
@@ -99,7 +99,7 @@ class PlanMirror:
 
 
 def shows(plan: Plan, setup: SetupPlan) -> bool:
-    """Whether a plan is what a setup made, with whatever was added to it or marked in it since."""
+    """True if a plan is what a setup made, with whatever was added to it or marked in it since."""
     return (
         plan.status != "abandoned"
         and plan.objective == setup.objective

@@ -117,7 +117,7 @@ class News:
     seen: dict[object, tuple[Plan, object]] = attrs.field(factory=dict)
 
     def take(self, context: ToolContext, plan: Plan | None) -> str:
-        """What changed since the agent last looked; empty when nothing did, or it never looked."""
+        """The changes since the agent last looked; empty when there are none, or it never looked."""
         seen = self.seen.get(_key_of(context)) or self.seen.get(context.actor)
         if seen is None or seen[0] == plan:
             return ""
@@ -151,7 +151,7 @@ class PolicyCalls:
 
     @property
     def rules(self) -> TextRules:
-        """The rules for the texts that its tools take."""
+        """The rules for the strings that its tools take."""
         return rules_for(self.policy.text)
 
     def carry_out(
@@ -211,12 +211,12 @@ class PolicyCalls:
         return params
 
     def _extras(self, command: Any, params: Any, accepted: Accepted) -> Extras:
-        """What the agent sent beside a command."""
+        """The values that the agent sent beside a command."""
         marks = marks_of(command)
         if marks:
             if self.policy.evidence is None:
                 return _NO_EVIDENCE
-            evidence = [getattr(sent, "evidence", ()) for _, sent in _paired(marks, params)]
+            evidence = [getattr(sent, "evidence", ()) for _, sent in _pair(marks, params)]
             return Extras(evidence, (), accepted, self.rules.note)
         steps = getattr(params, _STEPS.get(type(command), ""), ())
         clears = "planning_clear_plan" in self.policy.names
@@ -226,7 +226,7 @@ class PolicyCalls:
 
     @property
     def is_async(self) -> bool:
-        """Whether ``verify`` is a coroutine function."""
+        """True if ``verify`` is a coroutine function."""
         verify = self.policy.verify
         return verify is not None and read_signature(verify).is_async
 
@@ -239,7 +239,7 @@ class PolicyCalls:
         marks = marks_of(handlers.mark(self.seed_command(params), plan, self.rules))
         calls, asked = session.select_all(EvidenceCall), list[Question]()
         steps = {step.step_id: step for step in plan.steps}
-        for mark, sent in _paired(marks, params):
+        for mark, sent in _pair(marks, params):
             if mark.status == "done":
                 evidence = getattr(sent, "evidence", ())
                 refuse_evidence(mark.step_id, evidence, self.rules.note)
@@ -286,12 +286,12 @@ def _as_answer(answer: object) -> bool:
 
 
 def _has_evidence(params: Any) -> bool:
-    """Whether a call brings evidence, which is kept also for a step that is done."""
+    """True if a call brings evidence, which is kept also for a step that is done."""
     return any(getattr(each, "evidence", ()) for each in (params, *getattr(params, "marks", ())))
 
 
 def _asks(entailed: Iterable[Any]) -> bool:
-    """Whether what follows from a command is that the user is asked."""
+    """True if what follows from a command is that the user is asked."""
     return any(isinstance(each, RequestApproval) for each in entailed)
 
 
@@ -315,7 +315,7 @@ def _checking(step: PlanStep) -> Iterator[None]:
         ) from error
 
 
-def _paired(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, Any]]:
+def _pair(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, Any]]:
     """Each mark with the arguments that it was made of."""
     several = getattr(params, "marks", ())
     return zip(marks, several, strict=True) if several else ((marks[0], params),)

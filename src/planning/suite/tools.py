@@ -30,7 +30,7 @@ from planning.plan.reducers import REDUCERS, changes_nothing, check_command
 from planning.plan.render import reply
 from planning.plan.text import ASCII, TextRules, rules_for
 from planning.suite.events import announce_plan, framework, sign
-from planning.suite.kept import Policies, hold_back, register_facts
+from planning.suite.kept import Policies, demands_on, hold_back, register_facts
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.errors import ContextInvalid
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from planning.suite.policy_calls import PolicyCalls
 
 Handler = Callable[..., Any]
-"""A handler of a command, given the plan and the rules for texts; ASCII when omitted."""
+"""A handler of a command, given the plan and the rules for strings; ASCII when omitted."""
 
 
 class _Registered:
-    """Whether a session has the plan's reducers."""
+    """True if a session has the plan's reducers."""
 
     is_done = False
 
@@ -166,6 +166,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
                 function=_in_transaction(source, each.name, _handler_of(each, calls), calls),
                 examples=(ToolExample(each.arguments, each.message),),
                 diagnose=_diagnosis(source, each.name, MarkStep if each in _EDITS else each.command, rules),
+                narrow=_narrowing(source, MarkStep if each in _EDITS else each.command, policy),
                 publishes="own",
                 blocking=policy is not None and policy.verify is not None and each.command is MarkStep,
                 session=source,
@@ -173,6 +174,23 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
             for each in definitions
         ]
     )
+
+
+def _narrowing(
+    source: SessionOfCall, command: type[Command], policy: PlanPolicy | None
+) -> Callable[[dict[str, Any], Session | None], dict[str, Any] | None] | None:
+    """What narrows the definition of a tool to the plan of a request, if the policy asks for that."""
+    if policy is None or policy.offer == "all":
+        return None
+    from planning.suite.offer import possible_schema  # noqa: PLC0415 - few policies ask for it
+
+    def narrow(schema: dict[str, Any], session: Session | None) -> dict[str, Any] | None:
+        session = session or source.find()
+        source.prepare(session)
+        demanded = demands_on(session, policy) or policy
+        return possible_schema(schema, command, session.select_latest(Plan), demanded)
+
+    return narrow
 
 
 def _handler_of(definition: _Definition, calls: PolicyCalls | None) -> Handler:
@@ -196,7 +214,7 @@ def _session_of(source: SessionOfCall, name: str, context: ToolContext) -> Sessi
     return session
 
 
-def _refreshed(session: Session) -> Session:
+def _refresh(session: Session) -> Session:
     """A session with what other processes have committed, if its store can be read now."""
     if session.store is not None:
         with suppress(StoreError, TransactionError):  # inside a transaction it has all of it
@@ -214,7 +232,7 @@ def _diagnosis(
             session = _session_of(source, name, context)
         except ToolValidationError as refusal:
             return list(refusal.problems)
-        return handlers.diagnose(command, arguments, _refreshed(session).select_latest(Plan), rules)
+        return handlers.diagnose(command, arguments, _refresh(session).select_latest(Plan), rules)
 
     return diagnose
 
@@ -229,14 +247,14 @@ def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps,
     transaction.dispatch(command)
     plan = transaction.latest(Plan)
     # Reducers build a new plan for every other command that fits it: the old one here means that it did not,
-    # or that another reducer replaced ours, and nothing was carried out.
+    # or that another reducer replaced ours, and nothing was applied.
     if plan is None or plan is before:
-        raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
+        raise ToolError(f"{name} was not applied: the session's reducers did not take it")
     return plan
 
 
 def _calls_of(session: Session, transaction: Transaction) -> PolicyCalls | None:
-    """What a section without a policy keeps to: what others demand here, or a plan that was submitted."""
+    """The policy of a section without one: what others demand here, or a plan that was submitted."""
     facts = transaction.latest(PlanFacts) if PlanFacts in transaction.slices else None
     if session.local_object(Policies).policy is None and (facts is None or facts.approval == "none"):
         return None
@@ -298,7 +316,7 @@ def _in_transaction(
     def read(params: Command, context: ToolContext) -> ToolResult:
         """Read the plan; also where the store does not record that, because it is busy or cannot be written.
 
-        What the store cannot even read, such as a file that another was written over, is no answer.
+        If the store cannot even be read, because another file was written over it, the call fails.
         """
         try:
             return run(params, context)
@@ -308,7 +326,7 @@ def _in_transaction(
             with suppress(StoreBusy):
                 session.refresh(PATIENCE)
             plan: Any = session.select_latest(Plan)
-            command = handler(params, plan)  # refuses where there is none
+            command = handler(params, plan)  # refuses if there is none
             message = reply(command, plan, plan, session.select_latest(PlanFacts))
             return ToolResult(True, message, plan, None, None, perf_counter() - started)
 
@@ -329,11 +347,11 @@ def _asking(
 
     def ask(params: Any, context: ToolContext) -> ToolResult:
         session = _session_of(source, name, context)
-        return run(params, context, calls.verified(calls.questions(params, _refreshed(session))))
+        return run(params, context, calls.verified(calls.questions(params, _refresh(session))))
 
     async def ask_async(params: Any, context: ToolContext) -> ToolResult:
         session = _session_of(source, name, context)
-        questions = await session.run_in_worker(lambda: calls.questions(params, _refreshed(session)))
+        questions = await session.run_in_worker(lambda: calls.questions(params, _refresh(session)))
         accepted = await calls.averified(questions)
         return await session.run_in_worker(partial(run, params, context, accepted))
 

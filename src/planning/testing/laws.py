@@ -15,7 +15,7 @@ from session import Session, VersionError
 def check_plan_laws(source: Plan | HasPlan | None) -> None:
     """Check that a plan is one that the planning tools can make.
 
-    Its texts keep their rules, no step id occurs twice, it is completed when every step is done, and an
+    Its strings keep their rules, no step id occurs twice, it is completed when every step is done, and an
     abandoned plan has no steps. For a session, this holds for each version that it keeps, and the
     difference between two versions leads from one to the other. No plan at all is fine.
 

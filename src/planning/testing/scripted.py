@@ -104,7 +104,7 @@ class ScriptedModel:
 
     @property
     def turns_left(self) -> int:
-        """How many turns of the script are left."""
+        """The number of turns of the script that are left."""
         return len(self._script)
 
     def __enter__(self) -> Self:

@@ -230,7 +230,7 @@ class StoreSuite:
                 store.append, head, late, expected=expected, checkpoint=evolve(checkpoints[-1], version=6)
             )
             assert _refusal(StaleVersion, refused) == (
-                f"the session has version 5 by now, not {expected}: refresh it and try again"
+                f"the session has version 5, not {expected}: refresh it and try again"
             )
         assert _refusal(
             StaleVersion, lambda: store.append(evolve(head, session_id=new_id()), None, expected=1)
@@ -279,7 +279,7 @@ class StoreSuite:
         taken = f"the store holds a session '{name}' already: give the fork another id"
         assert _refusal(StoreError, lambda: store.copy(name, head)) == taken
         assert _refusal(StaleVersion, lambda: store.copy(name, evolve(fork, version=6))) == (
-            "the session has version 5 by now, not 6: refresh it and try again"
+            "the session has version 5, not 6: refresh it and try again"
         )
         assert store.head(fork.session_id) is None
 
@@ -485,7 +485,9 @@ class StoreSuite:
             )
             nested = _refusal(TransactionError, lambda: store.lock(name).__enter__())
             assert nested == f"{inner} for each other: end it first"
-        assert busy == ["another worker or program is writing to the store, for more than 0.05 s: try again"]
+        assert busy == [
+            "another worker or program has been writing to the store for more than 0.05 s: try again"
+        ]
         with suppress(ZeroDivisionError), other.lock(name):
             raise ZeroDivisionError
         with other.lock(name):
@@ -524,7 +526,7 @@ def _written(
 
 
 def _all_of(store: Store, name: str) -> tuple[object, ...]:
-    """What a store has of a session."""
+    """The record of a session in a store."""
     changes, checkpoints = store.changes(name, 1, 99), store.checkpoints(name, 99, 99)
     return store.head(name), list(changes), list(checkpoints), sorted(store.claims(name))
 

@@ -41,7 +41,7 @@ _HANDLERS: dict[type[Command], Callable[[Any, Plan | None], Any]] = {
 
 
 def texts(rule: TextRule) -> SearchStrategy[str]:
-    """Texts that a rule of ``planning.plan.text`` keeps as they are."""
+    """Strings that a rule of ``planning.plan.text`` keeps as they are."""
     alphabet = _LINE + ("\n\t" if rule.multiline else "")
     return st.text(alphabet, min_size=1, max_size=rule.limit).map(str.strip).filter(bool)
 
@@ -52,7 +52,7 @@ def step_ids() -> SearchStrategy[str]:
 
 
 def new_steps() -> SearchStrategy[NewPlanStep]:
-    """Steps to add, with normal texts."""
+    """Steps to add, with normal strings."""
     return st.builds(NewPlanStep, texts(TITLE), st.none() | texts(DETAILS))
 
 
@@ -69,7 +69,7 @@ def plan_steps(step_id: SearchStrategy[str] | None = None) -> SearchStrategy[Pla
 
 
 def commands(plan: Plan | None = None) -> SearchStrategy[Command]:
-    """Commands with normal texts; those for one step name one of the plan's, or any id."""
+    """Commands with normal strings; those for one step name one of the plan's, or any id."""
     known = [] if plan is None else [step.step_id for step in plan.steps]
     step_id = st.sampled_from(known) | step_ids() if known else step_ids()
     some_steps = st.lists(new_steps(), max_size=3).map(tuple)

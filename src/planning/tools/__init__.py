@@ -1,6 +1,6 @@
 """The tool contract and its execution.
 
-The planning tools need the contract and the toolbox alone; every other name is loaded when it is asked for.
+The planning tools need only the contract and the toolbox; every other name is loaded when it is asked for.
 """
 
 from typing import TYPE_CHECKING

@@ -22,14 +22,14 @@ T = TypeVar("T")
 
 _JOBS: ContextVar[tuple[Any, ...]] = ContextVar("jobs", default=())
 _CLEAN_UP = 0.5  # seconds that a call has, after its timeout, to clean up
-_LONGEST = 3600.0  # seconds after which a clean-up that goes on is cancelled again
+_LONGEST = 3600.0  # seconds after which a clean-up that still runs is cancelled again
 _EAGER: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 _logger = logging.getLogger("planning.tools")
 _logger.addHandler(logging.NullHandler())  # keeps stderr clean if logging is not configured
 
 
 def is_given_up() -> bool:
-    """Whether the caller of the tool that runs here has stopped waiting: it can stop what it started."""
+    """True if the caller of the tool that runs here has stopped waiting: it can stop what it started."""
     return any(job.is_given_up for job in _JOBS.get())
 
 
@@ -58,7 +58,7 @@ class _Job:
             self._done()
 
     def result(self) -> Any:
-        """What the function returned."""
+        """The value that the function returned."""
         if self._error is None:
             return self._outcome
         try:
@@ -79,7 +79,7 @@ def run_in_thread(function: Callable[[], T], name: str, seconds: float, spent: f
 
 
 async def run_off_loop(function: Callable[[], T], name: str, seconds: float | None, spent: float = 0.0) -> T:
-    """The same from async code, without blocking the event loop; None waits without a limit.
+    """Run a function in a thread, without blocking the event loop; None waits without a limit.
 
     A task that is cancelled meanwhile stops waiting; the function runs on.
     """
@@ -111,7 +111,7 @@ class _ToolTask(asyncio.Task[Any]):
     is_given_up = False
 
     async def give_up(self) -> None:
-        """Cancel it, and wait a moment for its clean-up, which goes on afterwards."""
+        """Cancel it, and wait a moment for its clean-up, which may run on afterwards."""
         self.is_given_up = True
         self.cancel()
         # Nothing else need refer to it; and asyncio reports an error that is not read.
@@ -122,14 +122,14 @@ class _ToolTask(asyncio.Task[Any]):
 
 
 class _Outcome:
-    """How a call ended. Its repr says nothing: asyncio's logs show that of what a task returns or raises."""
+    """The end of a call. Its repr says nothing: asyncio's logs show that of what a task returns or raises."""
 
     value: Any = None
     error: BaseException | None = None
 
 
 async def _outcome(awaitable: Awaitable[Any]) -> _Outcome:
-    """How a call ends; one that ends the program would end the loop itself if its task raised that."""
+    """Await the end of a call; one that ends the program would end the loop if its task raised that."""
     _JOBS.set((*_JOBS.get(), asyncio.current_task()))
     outcome = _Outcome()
     try:
@@ -142,9 +142,9 @@ async def _outcome(awaitable: Awaitable[Any]) -> _Outcome:
 
 
 async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None, spent: float = 0.0) -> T:
-    """Await something no longer than so many seconds, of which some are spent; None waits without a limit.
+    """Await something no longer than so many seconds, less those spent; None waits without a limit.
 
-    After that it is cancelled, and what it does to clean up has half a second more, then goes on behind.
+    After that it is cancelled, and what it does to clean up has half a second more, then runs on behind.
     """
     if seconds is None:
         return await awaitable
@@ -192,7 +192,7 @@ def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
 
 
 def _wind_up(runner: asyncio.Runner, behind: list[_ToolTask]) -> None:
-    """Let clean-ups go on to their end, then close their event loop."""
+    """Let clean-ups run to their end, then close their event loop."""
     with runner:
         runner.run(asyncio.wait(behind))
 

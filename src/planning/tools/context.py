@@ -14,7 +14,7 @@ from planning.tools.errors import ContextInvalid
 from session import Session, StoreError, TransactionError
 
 SessionSource = Session | Callable[[], Session | None]
-"""A session, or what returns the session of the current call; None where there is none."""
+"""A session, or what returns the session of the current call; None if there is none."""
 
 BEGAN: ContextVar[int | None] = ContextVar("began", default=None)
 """The moment at which the call began whose event is published; None if it is not known."""
@@ -31,14 +31,14 @@ _KEY = "idempotency_key"
 
 
 class Gate:
-    """What holds back the tools of a session's toolboxes; a companion of the session.
+    """The gate that may block the tools of a session's toolboxes; a companion of the session.
 
     Attributes:
         refusal: Given the session and the name of a tool that changes something, it returns a function that
-            says why the tool may not run now, or None where it may; that may read the store. None where no
+            says why the tool may not run now, or None if it may; that may read the store. None if no
             plan needs approval.
         moment: Returns the moment at which a call of the session begins, which is kept with the call. None
-            where no call is evidence.
+            if no call is evidence.
     """
 
     refusal: Callable[[Session, str], Refusal | None] | None = None
@@ -46,7 +46,7 @@ class Gate:
 
     @staticmethod
     def of(session: Session, tool: str) -> Refusal | None:
-        """What says why a tool may not run now, by a session and those that it works for; None as above."""
+        """The reason why a tool may not run now, by a session and those that it works for; None as above."""
         refusal, parent = session.local_object(Gate).refusal, session.parent
         own = None if refusal is None else refusal(session, tool)
         above = None if parent is None else Gate.of(parent, tool)
@@ -65,14 +65,14 @@ def frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @attrs.frozen
 class ToolContext:
-    """What a tool receives beside its parameters.
+    """The values that a tool receives beside its parameters.
 
     Attributes:
         session: The session of the agent that calls; None outside any session.
         values: Values from the caller, such as ``trace_id`` and ``conversation_id``. ``call_id`` (the id that
             the provider gave the call) and ``actor`` (who makes it) are in its events, in the ledger and in
             the session's history.
-        idempotency_key: What makes another call with it a repeat of this one; None for a call that is always
+        idempotency_key: A second call with this key is a repeated call; None for a call that is always
             made. The caller gives it among the values. A tool does not see it there: the calls that it
             makes itself are others.
         agent: Which of the agents with the actor's name makes the call: the id of its run, or an object that
@@ -134,7 +134,7 @@ class SessionOfCall:
 
     Attributes:
         source: The session, or what returns that of the current call.
-        fixed: The session of every call; None where it is found anew for each.
+        fixed: The session of every call; None if it is found again for each.
     """
 
     def __init__(self, source: SessionSource, prepare: Callable[[Session], object]) -> None:
@@ -147,7 +147,7 @@ class SessionOfCall:
         self._prepared: WeakSet[Session] = WeakSet()
 
     def find(self) -> Session:
-        """The session of the current call; a ``ContextInvalid`` or ``StoreError`` where there is none."""
+        """The session of the current call; a ``ContextInvalid`` or ``StoreError`` if there is none."""
         if isinstance(self.source, Session):
             return self.source
         try:
@@ -184,7 +184,7 @@ def _is_id(value: object) -> bool:
 
 
 def context_values(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What tools may know of a pipeline's request: its three ids, each None where it is missing."""
+    """The values that tools get of a pipeline's request: its three ids, each None if it is missing."""
 
     def inside(key: str, name: str) -> Any:
         part = state.get(key)

@@ -32,6 +32,7 @@ from planning.tools.spec import (
 
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker, Retry
+    from session import Session
 
 Run = Callable[[Any, ToolContext], Any]
 _Bound = tuple[ParameterModel, Run, bool]
@@ -70,7 +71,7 @@ def _function_run(name: str, function: Callable[..., Any], signature: Signature)
 
 
 def _takes_context(name: str, function: Callable[..., Any], signature: Signature, given: int) -> bool:
-    """Whether a function takes the context after so many arguments: it must, or a parameter is called so."""
+    """True if a function takes the context after so many arguments: it must, or a parameter is called so."""
     if not signature.takes(given + 1):
         if signature.takes(given):
             return False
@@ -103,7 +104,7 @@ class ToolExample:
 def check_timeout(value: object) -> None:
     """Refuse a timeout that is neither None nor seconds that a thread can wait."""
     is_number = type(value) in {int, float}
-    if value is not None and not (is_number and 0 < value <= _LONGEST):  # type: ignore[operator]  # a number by now
+    if value is not None and not (is_number and 0 < value <= _LONGEST):  # type: ignore[operator]  # a number
         raise ValueError(
             f"a timeout must be seconds of more than 0, at most {_LONGEST}, or None; got {value!r}"
         )
@@ -119,7 +120,7 @@ def _option(default: Any, **more: Any) -> Any:
 
 @attrs.frozen(eq=False)
 class ToolContract:
-    """What a tool declares, bound where it is declared: as data, without a way to call it.
+    """A tool as it is declared, bound where it is declared: as data, without a way to call it.
 
     Attributes:
         name: What the model calls it by: 1 to 128 letters, digits, ``_``, ``-``, ``.`` and ``/``, as in
@@ -135,8 +136,8 @@ class ToolContract:
             which arguments stay a dict.
         examples: Worked examples.
         diagnose: Asked what else is wrong with arguments that cannot be decoded, so that a model
-            hears of everything at once. A tool that has it checks texts itself.
-        publishes: What the session is sent of a call that succeeded: its ``ToolInvoked`` alone (``"call"``),
+            hears of everything at once. A tool that has it checks strings itself.
+        publishes: What the session is sent of a call that succeeded: only its ``ToolInvoked`` (``"call"``),
             one whose ``value`` is what the tool returned, so that it is reduced (``"value"``), or nothing,
             because the function publishes within its own transaction (``"own"``).
         requires_identifier: Whether it is not called before the user has said whom it is about.
@@ -145,12 +146,14 @@ class ToolContract:
         returns_private_data: Whether its arguments and results are private: then no log, event, error
             or ledger has a part of them.
         rate_limit_key: The group of tools whose calls are counted together and limited.
-        timeout: The seconds after which a call is given up, retries and waits included.
+        timeout: The seconds after which a call times out, retries and waits included.
         retry: How often it is tried when it fails with an error that may pass.
-        breaker: What leaves it alone for a while after it has failed several times in a row.
+        breaker: What pauses it for a while after it has failed several times in a row.
         blocking: Whether a plain function may take its time: then async callers run it in a thread.
         visible_errors: The types of exceptions whose text the model reads, beside ``ToolError``. The text of
             any other exception is in no message. A tool with private data has none.
+        narrow: Asked for the definition of one request: given the schema and the session, the schema for
+            that request, or None where the tool is not offered. Without a session it finds its own.
         session: The session that it is bound to, for a tool that publishes within its own transaction, and
             looks there for an earlier call with its idempotency key.
         read_only: Whether it changes nothing: then it may run while a plan waits for approval.
@@ -193,6 +196,7 @@ class ToolContract:
     visible_errors: tuple[type[Exception], ...] = attrs.field(
         default=(), converter=error_types, kw_only=True, repr=False
     )
+    narrow: Callable[[dict[str, Any], Session | None], dict[str, Any] | None] | None = _option(None)
     session: SessionOfCall | None = _option(None)
     is_async: bool = attrs.field(init=False, repr=False)
     is_guarded: bool = attrs.field(init=False, repr=False)

@@ -13,7 +13,7 @@ from planning.errors import Problem, ToolError, ToolValidationError, suggestion
 from session import StoreError
 
 PASSING = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What no call turns into a result."""
+"""The exceptions that no call turns into a result."""
 
 SORRY = "I ran into a problem looking that up. Could you try again?"
 
@@ -112,7 +112,7 @@ class _Stopped(ToolError):
 
 
 class ResultNotStored(_Stopped):
-    """A tool was carried out, but its session's store refused the result."""
+    """A tool ran, but its session's store refused the result."""
 
 
 class CallInterrupted(_Stopped):
@@ -155,12 +155,12 @@ class UserInputNeeded(ToolError):
         return self.input_request
 
 
-GIVEN_UP = "was given up; call it again, or go on without it"
+GIVEN_UP = "timed out; call it again, or continue without it"
 """The end of the text of a ``ToolTimeout``."""
 
 
 class ToolTimeout(_Stopped, TimeoutError):
-    """A call took longer than its timeout, and was given up."""
+    """A call took longer than its timeout, and nothing waits for it any more."""
 
 
 class ResultInvalid(_Stopped):
@@ -230,7 +230,7 @@ _FOREIGN = (
 
 
 nearest_tool = partial(suggestion, kind="tools")
-"""What to write instead of an unknown tool name."""
+"""A hint for an unknown tool name."""
 
 
 def classify_error(error: BaseException) -> ErrorKind:

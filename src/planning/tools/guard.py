@@ -77,7 +77,7 @@ class _Tries:
         raise _Failure(f"{self._name}: {reason}")
 
     def end(self) -> Any:
-        """What the last attempt returned."""
+        """The value that the last attempt returned."""
         if self._error is None:
             return self.outcome
         try:
@@ -88,7 +88,7 @@ class _Tries:
 
 @attrs.frozen(kw_only=True)
 class Retry:
-    """How often a tool is called again after a temporary failure.
+    """The rule for how often a tool is called again after a temporary failure.
 
     Transient are ``StorageUnavailable``, ``ConnectionError``, ``TimeoutError`` and what ``on`` names; so is
     a failure that a tool returns with the code ``storage`` or ``timeout``. Every other error comes out at
@@ -228,7 +228,7 @@ class CircuitBreaker:
 
         Args:
             name: The tool's name.
-            probe: The block of the call: once it has ended, it is no probe any more.
+            probe: The block of the call: once it has ended, it does not count as a probe any more.
 
         Returns:
             The number to report the call's end with.
@@ -251,8 +251,8 @@ class CircuitBreaker:
             wait = max(wait, 1.0)
         message = (
             f"{name} failed {count} time{'s' if count > 1 else ''} in a row and is "
-            f"{'being tried by another call' if probed else 'left alone'}; "
-            f"try again in {max(math.ceil(wait), 1)} s, or go on without it"
+            f"{'being tried by another call' if probed else 'paused'}; "
+            f"try again in {max(math.ceil(wait), 1)} s, or continue without it"
         )
         raise CircuitOpen(message, wait)
 
@@ -283,7 +283,7 @@ class CircuitBreaker:
 
 
 class Admission(Block):
-    """A call that a breaker let through, where there is one, and that reports back to it however it ends.
+    """A call that a breaker, if there is one, let through, and that reports back to it however it ends.
 
     Attributes:
         is_running: Whether the tool itself has been called.
@@ -331,4 +331,4 @@ def _check_count(name: str, value: object) -> None:
 
 
 def _is_seconds(value: object) -> bool:
-    return type(value) in {int, float} and 0 <= value < math.inf  # type: ignore[operator]  # a number by now
+    return type(value) in {int, float} and 0 <= value < math.inf  # type: ignore[operator]  # a number

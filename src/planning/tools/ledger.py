@@ -31,7 +31,7 @@ class ToolCall:
         created_at: When it ended, in UTC.
         call_id: The id that the provider gave the call, when there is one.
         actor: Who made the call, when it is known.
-        idempotency_key: What makes another call with it a repeat, when the caller gave one.
+        idempotency_key: A second call with this key is a repeated call; if the caller gave one.
     """
 
     event_id: UUID
@@ -45,7 +45,7 @@ class ToolCall:
 
     @property
     def success(self) -> bool:
-        """Whether the tool did what was asked."""
+        """True if the tool did what was asked."""
         return self.outcome == "success"
 
 
@@ -62,7 +62,7 @@ def tool_calls(
 
     Args:
         session: Whose calls.
-        tool: Of this tool alone.
+        tool: Only of this tool.
         outcome: Those that ended so: ``success``, or a code of ``ErrorKind``.
         limit: So many at most.
     """

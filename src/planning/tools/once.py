@@ -1,6 +1,6 @@
 """Not twice: keys that name a call, calls that run at the same time, and claims of calls that must run once.
 
-A call with the idempotency key of an earlier one is a repeat: it returns what the model got the first time,
+A call with the idempotency key of an earlier one is a repeated call: it returns the first answer,
 changes nothing and publishes nothing. A host gives keys of its own. An integration gives two names, the
 turn's and the call's, and the key is made of them here. Such a key is a guess, because servers repeat ids:
 after one came with a different call, no guess counts in that session any more.
@@ -30,7 +30,7 @@ T = TypeVar("T")
 _POLLED = 0.01
 """The most seconds after which a call checks again whether those that it waits for are over."""
 _GRACE = 2.0
-"""The seconds to wait for earlier calls of a turn that have not begun: other code may hold them back."""
+"""The seconds to wait for earlier calls of a turn that have not begun: other code may delay them."""
 _MOST_TURNS = 1_000
 _inside: ContextVar[RunningCall | None] = ContextVar("_inside", default=None)
 """The call with a key that the running code is part of, while that runs."""
@@ -52,7 +52,7 @@ class RepeatedIds(SessionEvent):
 
 @attrs.frozen(slots=False)  # made in half the time
 class Turn:
-    """What a model answered at once.
+    """The calls of one answer of a model.
 
     Attributes:
         name: What no other turn is named, in any conversation; None if nothing names it.
@@ -79,11 +79,11 @@ def guessed_key(turn: str | None, call_id: object) -> GuessedKey | None:
 
 
 def find_repeat(session: Session, name: str, key: str, fingerprint: str | None) -> ToolResult | None:
-    """What the model got for a call the first time; None for a free key, or a guess that does not count."""
+    """The model's first answer for a call; None for a free key, or a guess that does not count."""
     try:
         call = session.find_call(key)
     except TransactionError:
-        reason = "the program is carrying out other calls in one transaction. Call it again later."
+        reason = "the program is running other calls in one transaction. Call it again later."
         raise ContextInvalid(f"{name} was not called: {reason}") from None
     if call is None:
         return None
@@ -95,13 +95,13 @@ def find_repeat(session: Session, name: str, key: str, fingerprint: str | None) 
                 session.publish(RepeatedIds(), timeout=0.2)
         return None
     if call.name != name:
-        reason = f"it was sent as a repeat of an earlier call of {call.name}. Send it as a new call."
+        reason = f"it has the key of an earlier call of {call.name}. Send it as a new call."
     elif not isinstance(call.result, ToolResult) or call.result.is_private:
         reason = (
             "it repeats an earlier call, whose private result is not kept. Make a new call if you need it."
         )
     elif fingerprint is None or is_other:
-        reason = "it was sent as a repeat of an earlier call with other arguments. Send it as a new call."
+        reason = "it has the key of an earlier call with other arguments. Send it as a new call."
     else:
         return attrs.evolve(call.result, value=None)
     raise ContextInvalid(f"{name} was not called: {reason}")
@@ -172,7 +172,7 @@ class RunningCall(Block):
         self._token = _inside.set(self)
 
     def is_running(self) -> bool:
-        """Whether it has begun, and is not over."""
+        """True if it has begun, and is not over."""
         return self._calls.running.get(self._key) is self
 
     def _end(self, _gone: object = None) -> None:
@@ -193,7 +193,7 @@ class LastUsed(Generic[T]):
         self._kept: OrderedDict[Hashable, T] = OrderedDict()
 
     def of(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What belongs to a key; made unless it is kept."""
+        """The object that belongs to a key; made unless it is kept."""
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = make()
@@ -270,7 +270,7 @@ def fingerprint_of(params: Any, key: str | None = None, *, is_private: bool = Fa
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and reading it may do anything
         return None
     from base64 import urlsafe_b64encode  # noqa: PLC0415 - only a call with a key needs them
-    from hashlib import sha256  # noqa: PLC0415 - likewise
+    from hashlib import sha256  # noqa: PLC0415 - see above
 
     return urlsafe_b64encode(sha256(text.encode()).digest()[:12]).decode()
 

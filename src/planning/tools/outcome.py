@@ -36,7 +36,7 @@ class _Private(dict[str, Any]):
 
 
 def execution_envelope(tool: str, result: ToolResult) -> dict[str, Any]:
-    """What ``Tool.execute`` returns: ``{success, tool, result, error, elapsed}``.
+    """The dict that ``Tool.execute`` returns: ``{success, tool, result, error, elapsed}``.
 
     The error is for the developer who called: it has the text of the exception, if any.
     """
@@ -52,7 +52,7 @@ def execution_envelope(tool: str, result: ToolResult) -> dict[str, Any]:
 
 
 def pipeline_envelope(result: ToolResult) -> dict[str, Any]:
-    """What ``BaseTool.safe_execute`` returns: ``{success, data, error, user_message}``.
+    """The dict that ``BaseTool.safe_execute`` returns: ``{success, data, error, user_message}``.
 
     A failure has its ``code`` too; one that waits for the user ``needs_user_input`` and
     ``input_request``. No text of an exception is in it.
@@ -83,7 +83,7 @@ class QueryResponses:
         """Build ``{query_type, parameters, results, output_key, success}`` for a query that was answered.
 
         Args:
-            query_type: The type of query that was carried out.
+            query_type: The type of query that was run.
             parameters: The parameters that were used.
             results: The results.
             additional: Further fields; they cannot take the place of those five.
@@ -129,18 +129,18 @@ _CODES = frozenset(map(str, ErrorKind))
 _SCALARS = frozenset({type(None), bool, int, float, str})
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT})
 _KNOWN = (StoreError, SessionBusyError)  # what they mean for the call is known better than by their text
-_AGAIN = "Call it again, or go on without it."
+_AGAIN = "Call it again, or continue without it."
 _CHECK = "It may have taken effect: check before you call it again."
 """In place of that for a tool which must not be called twice, once it had begun."""
 _FAILED = "{} failed. " + _AGAIN
 _MESSAGES = {
-    ErrorKind.PARAMETER: "{} cannot work with these arguments. Change them, or go on without it.",
-    ErrorKind.QUERY_TYPE: "{} has no such type of query. Ask for another, or go on without it.",
-    ErrorKind.STORAGE: "{} cannot reach its data now. Try again later, or go on without it.",
+    ErrorKind.PARAMETER: "{} cannot work with these arguments. Change them, or continue without it.",
+    ErrorKind.QUERY_TYPE: "{} has no such type of query. Ask for another, or continue without it.",
+    ErrorKind.STORAGE: "{} cannot reach its data now. Try again later, or continue without it.",
     ErrorKind.DATA_NOT_FOUND: "{} found nothing.",
     ErrorKind.TIMEOUT: "{} did not answer in time. " + _AGAIN,
-    ErrorKind.BAD_RESULT: "{} returned nothing that can be used. Go on without it.",
-    ErrorKind.RATE_LIMIT: "{} was called too often. Try again later, or go on without it.",
+    ErrorKind.BAD_RESULT: "{} returned nothing that can be used. Continue without it.",
+    ErrorKind.RATE_LIMIT: "{} was called too often. Try again later, or continue without it.",
 }
 _REPORT = ("success", "error", "user_message", "code", "needs_user_input", "input_request")
 _RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
@@ -153,9 +153,9 @@ def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
     elif isinstance(outcome, ToolResult):
         if outcome.success is True and outcome.elapsed and not tool.returns_private_data:
             return outcome
-        result = _completed(outcome, started)
-    elif _is_failure(said := _said_by(tool.name, outcome)):
-        result = _reported(tool.name, said, outcome, perf_counter() - started)
+        result = _complete(outcome, started)
+    elif _is_failure(said := _read_failure(tool.name, outcome)):
+        result = _report(tool.name, said, outcome, perf_counter() - started)
     else:
         result = ToolResult(True, text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
     return attrs.evolve(result, is_private=True, cause=None) if tool.returns_private_data else result
@@ -167,9 +167,9 @@ def from_outcome(name: str, outcome: object) -> ToolResult:
         return outcome
     if not isinstance(outcome, Mapping):
         raise _invalid(name, f"execute() must return a dict, got {_kind(outcome)}")
-    said, data = _said_by(name, outcome), outcome.get("data")
+    said, data = _read_failure(name, outcome), outcome.get("data")
     if _is_failure(said):
-        return _reported(name, said, data)
+        return _report(name, said, data)
     if said.get("success") is not True:
         given = _kind(said.get("success"))
         raise _invalid(name, f"the dict of execute() must say success: True or False, got {given}")
@@ -179,11 +179,11 @@ def from_outcome(name: str, outcome: object) -> ToolResult:
 
 
 def may_pass(tool: ToolContract, outcome: Any) -> bool:
-    """Whether a tool returned a failure that is tried again when it is raised."""
+    """True if a tool returned a failure that is tried again when it is raised."""
     if isinstance(outcome, ToolResult):
         return _is_false(outcome.success) and _code(outcome.code) in _MAY_PASS
     try:
-        said = _said_by(tool.name, outcome)
+        said = _read_failure(tool.name, outcome)
     except ResultInvalid:
         return False
     return _is_failure(said) and _code(said.get("code")) in _MAY_PASS
@@ -210,7 +210,7 @@ def failed(
     reason = safe_text(getattr(error, "message", error))
     if isinstance(error, ToolError) and not isinstance(error, PrivateFailure) and reason.strip():
         if may_have_effect:
-            reason = reason.replace(GIVEN_UP, f"was given up. {_CHECK}")
+            reason = reason.replace(GIVEN_UP, f"timed out. {_CHECK}")
         message, user_message = reason, _asked(error, reason)
         if isinstance(error, ToolValidationError):
             known = "Refused, nothing changed." if error.nothing_changed else f"{name} failed:"
@@ -222,7 +222,7 @@ def failed(
         if may_have_effect:
             message = message.replace(_AGAIN, _CHECK)
         if isinstance(error, SessionBusyError):
-            message = f"{name} was not carried out: {error}. Call it again."
+            message = f"{name} was not run: {error}. Call it again."
         if isinstance(error, StoreBusy):
             message = (
                 f"{name} could not write: another worker or program is writing to the store. Call it again."
@@ -262,7 +262,7 @@ def withholding(tool: ToolContract, but: tuple[type[ToolError], ...] = ()) -> It
 
 
 def question_of(tool: ToolContract) -> str:
-    """What to ask the user before a tool that requires an identifier can be called."""
+    """The question to the user before a tool that requires an identifier can be called."""
     names = [name.replace("_", " ") for name in tool.identifiers]
     listed = " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
     return tool.input_request or f"Could you give me your {listed}?"
@@ -289,12 +289,12 @@ def kept(result: ToolResult) -> ToolResult:
 
 
 def is_cancelling(error: BaseException) -> bool:
-    """Whether an exception is the cancelling of a task, which has to go on through everything."""
+    """True if an exception is the cancelling of a task, which nothing may stop."""
     return not issubclass(type(error), Exception) and classify_error(error) is ErrorKind.CANCELLED
 
 
-def _completed(result: ToolResult, started: float) -> ToolResult:
-    """What a tool's own result leaves open: how long it took, and that a failure has a code."""
+def _complete(result: ToolResult, started: float) -> ToolResult:
+    """Add what a tool's own result leaves open: how long it took, and that a failure has a code."""
     success = not _is_false(result.success)
     code = result.code if success else _code(result.code)
     elapsed = result.elapsed or perf_counter() - started
@@ -306,8 +306,8 @@ def _code(given: object) -> ErrorKind:
     return ErrorKind(given) if isinstance(given, str) and given in _CODES else ErrorKind.TOOL
 
 
-def _said_by(name: str, outcome: Any) -> Mapping[str, Any]:
-    """What a mapping or a record says of a failure, by name; nothing where the outcome is neither."""
+def _read_failure(name: str, outcome: Any) -> Mapping[str, Any]:
+    """The fields of a failure in a mapping or a record, by name; nothing if the outcome is neither."""
     try:
         if isinstance(outcome, Mapping):
             return {key: outcome[key] for key in _REPORT if key in outcome}
@@ -323,14 +323,14 @@ def _is_failure(said: Mapping[str, Any]) -> bool:
 
 
 def _is_false(success: Any) -> bool:
-    """Whether a ``success`` says no, as False, None, 0 and everything empty do."""
+    """True if a ``success`` says no, as False, None, 0 and everything empty do."""
     try:
         return not success
     except Exception:  # noqa: BLE001 - what fails to say whether it is true does not count as true
         return True
 
 
-def _reported(name: str, outcome: Mapping[str, Any], value: Any, elapsed: float = 0.0) -> ToolResult:
+def _report(name: str, outcome: Mapping[str, Any], value: Any, elapsed: float = 0.0) -> ToolResult:
     """The failure that a tool returned instead of raising it."""
     error, said = outcome.get("error"), outcome.get("user_message")
     reason = error if isinstance(error, str) and error.strip() else f"{name} reported a failure"

@@ -1,6 +1,6 @@
 """The path of every call: decode, check identifiers, limit, run, classify, publish, record.
 
-The toolbox finds the tool. Whatever is wrong is an exception, and here alone it becomes a result.
+The toolbox finds the tool. Whatever is wrong is an exception, and only here it becomes a result.
 """
 
 from __future__ import annotations
@@ -51,13 +51,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE = 0.2
-"""How many seconds a read or a refusal waits for a writer to be recorded."""
+"""The seconds that a read or a refusal waits for a writer to be recorded."""
 _DEBUG, _INFO, _ERROR = 10, 20, 40  # as in logging, which the first call loads
 
 _NO_CONTEXT = ToolContext()
 _NOT_STORED = (
-    "{} was carried out, but the session could not store its result. "
-    "Check what it did before you call it again."
+    "{} ran, but the session could not store its result. Check what it did before you call it again."
 )
 
 
@@ -123,7 +122,7 @@ class CallPipeline:
             raise
 
     async def acall(self, tool: ToolContract, arguments: Any, *, raises: bool = False) -> ToolResult:
-        """The same from async code: ``call``, or with ``raises`` ``invoke``."""
+        """Make a call in async code, as ``call`` or, with ``raises``, as ``invoke`` does."""
         stored = self._stored(tool)
         if stored is not None and tool.publishes == "own" and not tool.is_async:
             if raises:
@@ -186,7 +185,7 @@ class CallPipeline:
             return decode(tool.model, arguments, further, is_private=is_private)
 
     def _stored(self, tool: ToolContract) -> Session | None:
-        """The session of a call whose store must not hold the event loop; None where it has none."""
+        """The session of a call whose store must not hold the event loop; None without one."""
         session = self.context.session
         if session is None and tool.session is not None:
             session = tool.session.fixed
@@ -204,7 +203,7 @@ class CallPipeline:
             return self._walk(tool, params, started) if found is None else found
 
     async def _aonce(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        """The same from async code."""
+        """Make a call once, in async code."""
         session, key = self.context.session, self._key
         if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return await self._awalk(tool, params, started)
@@ -290,14 +289,14 @@ class CallPipeline:
             await session.run_in_worker(begun)
 
     def _claim(self, tool: ToolContract) -> Callable[[], None] | None:
-        """What records that a call begins which must not be made twice; None where that is not needed."""
+        """The claim on a call that must not be made twice; None if that is not needed."""
         session, key = self.context.session, self._key
         if tool.idempotent or key is None or session is None:
             return None
         return partial(claim, session, tool.name, key, self._fingerprint)
 
     def _begin(self, tool: ToolContract, params: Any) -> tuple[Any, int | None, Refusal | None]:
-        """The arguments of a call for its event, its moment for ``BEGAN``, and what may hold it back."""
+        """The arguments of a call for its event, its moment for ``BEGAN``, and what may block it."""
         session, shown, began = self.context.session, None, None
         if session is None:
             return None, None, None
@@ -389,7 +388,7 @@ class CallPipeline:
         return self._try(tool, params, started)
 
     def _seconds(self, tool: ToolContract) -> float | None:
-        """How long a call may take. A tool that does not block is not put into a thread to be timed."""
+        """The time limit of a call. A tool that does not block is not put into a thread to be timed."""
         if tool.timeout is None and (tool.blocking or tool.is_async):
             return self._timeout
         return tool.timeout
@@ -446,7 +445,7 @@ class CallPipeline:
         if self._key is not None and issubclass(type(error), ToolValidationError):
             doubt(self.context.session, name, self._key)
         level = _INFO if result.code in BLAMELESS else _ERROR
-        # The cause of a defect names types alone.
+        # The cause of a defect names only types.
         more = {"reason": getattr(error, "cause", "")} if issubclass(type(error), ResultInvalid) else {}
         if logger().isEnabledFor(level):
             self._log(level, "tool_failed", name, result, error=type_name(error), **more)
@@ -494,7 +493,7 @@ def check_identifiers(tool: ToolContract, arguments: Mapping[str, Any]) -> None:
 
 
 def _names_someone(value: object) -> bool:
-    """Whether a value can be an identifier: None, a boolean, blank text and empty values cannot."""
+    """True if a value can be an identifier: None, a boolean, blank text and empty values cannot."""
     if isinstance(value, str):
         return any(character.isprintable() and not character.isspace() for character in value)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -503,7 +502,7 @@ def _names_someone(value: object) -> bool:
 
 @cache
 def background() -> ModuleType:
-    """What needs asyncio, which most calls do not load."""
+    """The part that needs asyncio, which most calls do not load."""
     from planning.tools import background  # noqa: PLC0415 - it needs asyncio
 
     return background
@@ -512,7 +511,7 @@ def background() -> ModuleType:
 @cache
 def logger() -> Logger:
     """Load logging with the first call, and keep stderr clean if logging is not configured."""
-    import logging  # noqa: PLC0415 - the planning tools alone may never log
+    import logging  # noqa: PLC0415 - the planning tools may never log
 
     logger = logging.getLogger("planning.tools")
     logger.addHandler(logging.NullHandler())

@@ -33,7 +33,7 @@ _UNREADABLE = "invalid_call"
 async def execute_tools(
     state: Mapping[str, Any], *, registry: ToolRegistry | None = None, session: Session | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Carry out the tool calls in a pipeline's state, one after the other; never raises.
+    """Run the tool calls in a pipeline's state, one after the other; never raises.
 
     Args:
         state: ``tool_calls`` is a list of ``{"tool", "args"}``; the context of the tools is made of
@@ -69,14 +69,12 @@ async def execute_tools(
             envelope, name = _unreadable(call), _UNREADABLE
         else:
             name = json_form(name)  # half a character would break whatever the results are sent by
-            envelope = await _carried_out(pipeline, tools, name, call.get("args"))
+            envelope = await _run(pipeline, tools, name, call.get("args"))
         results[_free(name, results, numbers)] = envelope
     return {"tool_results": results}
 
 
-async def _carried_out(
-    pipeline: CallPipeline, tools: ToolRegistry, name: str, arguments: Any
-) -> dict[str, Any]:
+async def _run(pipeline: CallPipeline, tools: ToolRegistry, name: str, arguments: Any) -> dict[str, Any]:
     tool = tools.find(name)
     if tool is None:
         unknown = ToolValidationError(f"Unknown tool: {name[:100]}")
@@ -130,7 +128,7 @@ _KINDS: Final[Mapping[str, tuple[Any, str]]] = {
     "a string": (str, ""),
     "a boolean": (bool, ""),
 }
-"""By what messages call it, the type of a value, and the bracket that a text of it in JSON has."""
+"""The name in messages, the type of a value, and the bracket that opens it as JSON text."""
 _MORE: Final = Problem("there may be more errors; fix these first")
 
 
@@ -152,7 +150,7 @@ def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
 
 @attrs.frozen(unsafe_hash=False)
 class PlannerOutput(Mapping[str, Any]):
-    """What a planner asks for next.
+    """The next actions that a planner asks for.
 
     As a mapping it has the keys ``tool_calls``, ``needs_user_input``, ``input_request``, ``queries`` and
     ``intent``: an update of a pipeline's state, in plain lists and dictionaries. Two outputs are equal
@@ -176,7 +174,7 @@ class PlannerOutput(Mapping[str, Any]):
 
     @property
     def ok(self) -> bool:
-        """Whether all of it was understood."""
+        """True if all of it was understood."""
         return not self.problems
 
     def __getitem__(self, key: str) -> Any:
@@ -193,7 +191,7 @@ class PlannerOutput(Mapping[str, Any]):
 
 
 def should_execute_tools(state: Mapping[str, Any]) -> _Route:
-    """Where a pipeline goes after planning: tool calls first, then a question to the user, else queries.
+    """The next node of a pipeline after planning: tool calls first, a question to the user, else queries.
 
     Args:
         state: The pipeline's state, or a ``PlannerOutput``; a missing key counts as None.
@@ -213,11 +211,11 @@ def parse_planner_output(text: object, *, finished: bool = False) -> PlannerOutp
             within prose, of at most ``MOST_CHARACTERS``; as text, as UTF-8, or parsed already. A fenced
             object goes before one in prose. Two different ones in the same place are not chosen from.
         finished: Whether the model ended the text by itself, which the provider's finish reason says. Then
-            brackets that are missing at the end were forgotten and are put in. Otherwise such a text was
+            brackets that are missing at the end were forgotten and are put in. Otherwise such text was
             cut, and is a problem.
 
     Returns:
-        What was understood. A text that is broken gives nothing; a field of the wrong type has its default,
+        What was understood. Broken text gives nothing; a field of the wrong type has its default,
         a malformed call is omitted; and ``problems`` says so.
     """
     try:
@@ -262,7 +260,7 @@ def _object_in(value: Any) -> Mapping[str, Any] | None:
 
 
 def _is_call(value: object) -> bool:
-    """Whether a value looks like one call."""
+    """True if a value looks like one call."""
     return isinstance(value, Mapping) and "tool" in value
 
 
@@ -279,9 +277,9 @@ def _output(data: Mapping[str, Any]) -> PlannerOutput:
     return PlannerOutput(
         tool_calls=[call for call in calls if call is not None],
         needs_user_input=field("needs_user_input", "a boolean") or False,
-        input_request=_filled(field("input_request", "a string")),
+        input_request=_strip(field("input_request", "a string")),
         queries=field("queries", "an array") or (),
-        intent=_filled(field("intent", "a string")),
+        intent=_strip(field("intent", "a string")),
         problems=problems[:_MOST_PROBLEMS] + [_MORE] * (len(problems) > _MOST_PROBLEMS),
     )
 
@@ -308,15 +306,15 @@ def _call(problems: list[Problem], place: str, entry: object) -> Mapping[str, An
     else:
         args = _read(problems, f"{place}.args", given, "an object")
     reason = _read(problems, f"{place}.reason", fields.get("reason"), "a string")
-    if _filled(tool) is None or args is None:
+    if _strip(tool) is None or args is None:
         return None
-    return {"tool": tool, "args": args, "reason": _filled(reason)}
+    return {"tool": tool, "args": args, "reason": _strip(reason)}
 
 
 def _read(
     problems: list[Problem], place: str, value: Any, expected: str, *, is_required: bool = False
 ) -> Any:
-    """A value of the kind that is expected, also as JSON in a text; else None, and a problem."""
+    """A value of the kind that is expected, also as JSON text; else None, and a problem."""
     kind, opening = _KINDS[expected]
     if opening and isinstance(value, str) and opening in value:
         try:
@@ -331,5 +329,5 @@ def _read(
     return None
 
 
-def _filled(text: str | None) -> str | None:
+def _strip(text: str | None) -> str | None:
     return text if text and text.strip() else None

@@ -91,11 +91,11 @@ class RateLimiter:
                 return
             raise RateLimitExceeded(
                 f"{key} is limited to {refusing!r}; "
-                f"try again in {max(math.ceil(wait), 1)} s, or go on without it",
+                f"try again in {max(math.ceil(wait), 1)} s, or continue without it",
                 wait,
             )
         raise StorageUnavailable(
-            f"the calls of {key} cannot be counted now; try again later, or go on without it"
+            f"the calls of {key} cannot be counted now; try again later, or continue without it"
         )
 
     def _wait(self, limit: RateLimitItem, name: str) -> float:
@@ -127,7 +127,7 @@ DEFAULT_LIMITS = Limits()
 
 
 def _limiter(storage: object) -> MovingWindowRateLimiter | None:
-    """What counts in a storage; None where its URL cannot be used."""
+    """The limiter that counts in a storage; None if its URL cannot be used."""
     try:
         from limits.errors import ConfigurationError
         from limits.storage import storage_from_string

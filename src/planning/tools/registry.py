@@ -50,12 +50,12 @@ class ToolRegistry:
             return iter(tuple(self._tools.values()))
 
     def __len__(self) -> int:
-        """How many tools there are."""
+        """The number of tools."""
         return len(self._tools)
 
     @property
     def limiter(self) -> RateLimiter:
-        """What counts the calls of tools with a ``rate_limit_key``; it can be replaced.
+        """The limiter that counts the calls of tools with a ``rate_limit_key``; it can be replaced.
 
         Raises:
             ImportError: The limits library is not installed.
@@ -196,7 +196,7 @@ def initialize_tools(
     """
     target = _DEFAULT if registry is None else registry
     new = []
-    for made, tool in _installed() if tools is None else [(as_tool(tool), tool) for tool in tools]:
+    for made, tool in _find_installed() if tools is None else [(as_tool(tool), tool) for tool in tools]:
         with target._lock:
             if target.find(made.name) is None:
                 target._register(made, tool, replace=False)
@@ -204,7 +204,7 @@ def initialize_tools(
     return tuple(new)
 
 
-def _installed() -> list[tuple[Tool, Declaration]]:
+def _find_installed() -> list[tuple[Tool, Declaration]]:
     from importlib.metadata import entry_points  # noqa: PLC0415 - only this needs it
 
     found: list[tuple[Tool, Declaration]] = []

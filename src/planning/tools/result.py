@@ -74,7 +74,7 @@ class ToolResult:
 
     @property
     def needs_user_input(self) -> bool:
-        """Whether the call was not made because it lacks information from the user."""
+        """True if the call was not made because it lacks information from the user."""
         return self.input_request is not None
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def safe_text(value: object) -> str:
 
 
 def read_safely(read: Callable[[object], str], value: object) -> str:
-    """What is read of any object, or the name of its type when that fails."""
+    """Read any object; the name of its type when that fails."""
     try:
         return read(value)
     except PASSING:

@@ -63,14 +63,14 @@ def model_of(kind: Any, *, rules: bool = True) -> ParameterModel:
 
         return SchemaModel(kind)
     if not rules and isinstance(kind, type) and is_dataclass(kind):
-        return _deferred(kind)
+        return _defer(kind)
     from planning.tools.parameters.typed import TypedModel
 
     return TypedModel(kind, rules=rules)
 
 
 @cache
-def _deferred(kind: type[Any]) -> DeferredModel:
+def _defer(kind: type[Any]) -> DeferredModel:
     """One for all sessions: to read the six commands takes 3 ms."""
     return DeferredModel(kind)
 
@@ -104,7 +104,7 @@ def as_name(text: str) -> str:
 
 
 def error_types(given: type[Exception] | Iterable[type[Exception]]) -> tuple[type[Exception], ...]:
-    """The types of exceptions in a tuple, or one alone."""
+    """The types of exceptions as a tuple, also of a single one."""
     types: tuple[Any, ...] = (given,) if isinstance(given, type) else tuple(given)
     if all(isinstance(each, type) and issubclass(each, Exception) for each in types):
         return types
@@ -114,7 +114,7 @@ def error_types(given: type[Exception] | Iterable[type[Exception]]) -> tuple[typ
 
 @attrs.frozen(eq=False)
 class QueryTypes:
-    """What a tool expects for each type of query, and where its output is kept.
+    """The types of query that a tool takes, and where its output is kept.
 
     Attributes:
         name: The tool's name.
@@ -125,7 +125,7 @@ class QueryTypes:
         visible_errors: See ``ToolContract``.
         function: What answers: called with the query type and its parameters, and with a
             ``ToolContext`` after them if it takes three arguments; plain or async. Without one the
-            declaration serves ``validate_call`` alone.
+            declaration serves only ``validate_call``.
 
     Raises:
         TypeError: A parameter model cannot be one.

@@ -45,25 +45,25 @@ class Tool(ToolContract, QueryResponses):
         return execution_envelope(self.name, CallPipeline().call(self, kwargs))
 
     async def aexecute(self, /, **kwargs: Any) -> dict[str, Any]:
-        """The same from async code."""
+        """Run the tool in async code, with the same answer as ``execute``."""
         return execution_envelope(self.name, await CallPipeline().acall(self, kwargs))
 
 
 class ToolSpec(QueryTypes):
-    """What a tool expects for each type of query; its attributes are those of ``QueryTypes``."""
+    """A tool with several types of query; its attributes are those of ``QueryTypes``."""
 
     @cached_property
     def as_tool(self) -> Tool:
         """The tool that answers these queries; ``Tool(..., parameters=spec)`` makes one with more options."""
-        function = _unanswered(self.name) if self.function is None else self.function
+        function = _make_refusal(self.name) if self.function is None else self.function
         return Tool(
             self.name, self.description, function, parameters=self, visible_errors=self.visible_errors
         )
 
 
-def _unanswered(name: str) -> Callable[[str, Any], Any]:
+def _make_refusal(name: str) -> Callable[[str, Any], Any]:
     def refuse(_query_type: str, _parameters: Any) -> Any:
-        raise ToolError(f"{name} cannot be called: it is declared without a function. Go on without it.")
+        raise ToolError(f"{name} cannot be called: it is declared without a function. Continue without it.")
 
     return refuse
 
@@ -112,11 +112,11 @@ class BaseTool(QueryResponses, ABC):
         Args:
             args: The arguments: a dict, or an instance of ``parameters``.
             context: Values from the caller, such as ``trace_id`` and ``conversation_id``; ``session`` too,
-                where there is one.
+                if there is one.
 
         Returns:
-            ``{"success": bool, "data": ..., "error": str or None, "user_message": str or None}``, of which
-            only ``success`` must be there. A failure may have a ``code``, one of ``ErrorKind``; one that only
+            ``{"success": bool, "data": ..., "error": str or None, "user_message": str or None}``; only
+            ``success`` must be there. A failure may have a ``code``, one of ``ErrorKind``; one that only
             the user can correct has ``needs_user_input`` and ``input_request``.
 
         Raises:
@@ -205,11 +205,11 @@ def tool(
         TypeError: It is not a function.
     """
     if function is None:
-        return lambda decorated: _made(decorated, name, description, options)
-    return _made(function, name, description, options)
+        return lambda decorated: _make(decorated, name, description, options)
+    return _make(function, name, description, options)
 
 
-def _made(
+def _make(
     function: Callable[..., Any], name: str | None, description: str | None, options: dict[str, Any]
 ) -> Tool:
     if isinstance(function, (type, Tool)):

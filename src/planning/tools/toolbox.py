@@ -86,7 +86,7 @@ class Toolbox:
 
     @property
     def session(self) -> Session | None:
-        """Where calls are published; if a function was passed, the session of the current call.
+        """The session that gets the calls; if a function was passed, that of the current call.
 
         Raises:
             ContextInvalid: The function returns no session.
@@ -107,7 +107,7 @@ class Toolbox:
         Args:
             name: The tool's name.
             params: An instance of its parameter type, or a mapping to make one from.
-            context: What the tool may know of the call, such as ``trace_id``.
+            context: Values for the tool, such as ``trace_id``.
 
         Raises:
             ToolValidationError: No such tool, or the call is refused; nothing has changed.
@@ -120,7 +120,7 @@ class Toolbox:
     async def ainvoke(
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
     ) -> ToolResult:
-        """The same from async code; see ``acall``."""
+        """Call a tool from async code; see ``acall``."""
         pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         return await pipeline.acall(self._find(name), params, raises=True)
 
@@ -131,20 +131,20 @@ class Toolbox:
         *,
         context: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Carry out a model's call; never raises, except KeyboardInterrupt, SystemExit and GeneratorExit.
+        """Make a model's call; never raises, except KeyboardInterrupt, SystemExit and GeneratorExit.
 
         Args:
             name: The tool's name.
             arguments: The JSON text that the provider handed over, or a mapping.
-            context: What the tool may know of the call, such as ``trace_id``.
+            context: Values for the tool, such as ``trace_id``.
         """
         tool = self._get(name)
         try:
             pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         except (ContextInvalid, StoreError) as error:
-            return self._pipeline.answer_bad_context(_shown(name), error)
+            return self._pipeline.answer_bad_context(_show(name), error)
         if tool is None:
-            return pipeline.answer_unfound(_shown(name), self._unfound(name))
+            return pipeline.answer_unfound(_show(name), self._unfound(name))
         return pipeline.call(tool, arguments)
 
     async def acall(
@@ -154,7 +154,7 @@ class Toolbox:
         *,
         context: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Carry out a model's call from async code; never raises, but cancelling passes.
+        """Make a model's call from async code; never raises, but cancelling passes.
 
         Async tools are awaited. Plain functions run in a thread, so that the event loop stays free, unless
         the tool is declared not to block, as the planning tools are: their transaction ends before any other
@@ -164,15 +164,15 @@ class Toolbox:
         try:
             pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         except (ContextInvalid, StoreError) as error:
-            answer = partial(self._pipeline.answer_bad_context, _shown(name), error)
-            return await self._pipeline.in_worker(_shown(name), self._pipeline.context.session, answer)
+            answer = partial(self._pipeline.answer_bad_context, _show(name), error)
+            return await self._pipeline.in_worker(_show(name), self._pipeline.context.session, answer)
         if tool is None:
-            answer = partial(pipeline.answer_unfound, _shown(name), self._unfound(name))
-            return await pipeline.in_worker(_shown(name), pipeline.context.session, answer)
+            answer = partial(pipeline.answer_unfound, _show(name), self._unfound(name))
+            return await pipeline.in_worker(_show(name), pipeline.context.session, answer)
         return await pipeline.acall(tool, arguments)
 
     def _on(self, context: Mapping[str, Any] | None) -> CallPipeline:
-        """What makes one call."""
+        """The pipeline that makes one call."""
         made = ToolContext.of({} if context is None else context, self.session, self._agent)
         return CallPipeline(made, limiter=self._limiter, timeout=self._timeout, gated=True)
 
@@ -189,5 +189,5 @@ class Toolbox:
         return ToolValidationError(f"no tool is named {show(name)}; {nearest_tool(name, self._tools)}")
 
 
-def _shown(name: object) -> str:
+def _show(name: object) -> str:
     return show(name)[1:-1] if isinstance(name, str) else show(name)

@@ -1,4 +1,4 @@
-"""What a run did, as the data of the page: where it began, and what each change made of it."""
+"""The data of the page: where a run began, and what each change made of it."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ Kind = Literal["session", "snapshot", "transcript", "workflow"]
 class RunData:
     """The newest run of a session as the page has it."""
 
-    def __init__(self, steps: RunSteps | None = None) -> None:
-        """Begin with a run, or without one."""
+    def __init__(self, steps: RunSteps | None = None, *, is_stored: bool = False) -> None:
+        """Begin with a run, or without one; one that is stored has no private inputs."""
+        self._is_stored = is_stored
         self._begin(steps)
 
     def _begin(self, steps: RunSteps | None) -> None:
@@ -61,8 +62,14 @@ class RunData:
 
     @property
     def graph(self) -> Fields | int:
-        """The graph; 0 without a run."""
-        return 0 if self.steps is None else graph_of(self.steps.workflow)
+        """The graph, with the prompt of the run; 0 without a run."""
+        if self.steps is None:
+            return 0
+        prompt = self.steps.run and self.steps.run.user_prompt
+        return {
+            **graph_of(self.steps.workflow),
+            **({"prompt": shortened(prompt, _LONGEST)} if prompt else {}),
+        }
 
     def take(self, change: Change, then: Callable[[], Selectable]) -> Fields:
         """Take over a change; returns the ``graph`` and the ``steps`` that differ."""
@@ -89,7 +96,7 @@ class RunData:
         return {"steps": differ}
 
     def _is_edited(self, event: RunChanged) -> bool:
-        """Whether a run is resumed with another workflow, so that its records are read again."""
+        """True if a run is resumed with another workflow, so that its records are read again."""
         steps = self.steps
         return steps is not None and steps.run_id == event.run.run_id and steps.workflow != event.run.workflow
 
@@ -104,7 +111,9 @@ class RunData:
                     [_seconds(each.began), _seconds(each.ended), each.state, each.attempt]
                     for each in step.spans
                 ],
-                "inputs": shortened(as_text(resolved_inputs(self.steps, step)), _LONGEST),
+                "inputs": shortened(
+                    as_text(resolved_inputs(self.steps, step, is_stored=self._is_stored)), _LONGEST
+                ),
                 "output": shortened(as_text(record.output), most),
                 "private": record.is_withheld,
                 "error": None if error is None else shortened(error.message, _LONGEST_ERROR),
@@ -116,16 +125,18 @@ class RunData:
         return {} if shown == {"state": "pending"} else shown
 
 
-def resolved_inputs(steps: RunSteps, step: Step) -> dict[str, Any] | None:
+def resolved_inputs(steps: RunSteps, step: Step, *, is_stored: bool) -> dict[str, Any] | None:
     """The inputs of a step as they were resolved; None where they refer to nothing, or may be private.
 
     A value that is not known any more stays a reference.
     """
     given = next(each.inputs for each in steps.workflow.steps if each.step_id == step.step_id)
     record, run = step.record, steps.run
-    # Only a tool without private data leaves its output or a cause in a record.
+    # A stored run has no inputs of a private tool. Of another run, only a tool without private data leaves
+    # its output or a cause in a record.
     is_public = record is not None and (
-        (record.status == "completed" and not record.is_withheld)
+        is_stored
+        or (record.status == "completed" and not record.is_withheld)
         or (record.error is not None and record.error.cause is not None)
     )
     if run is None or not is_public or MARK not in as_text(given):
@@ -154,7 +165,7 @@ def _seconds(at: datetime | None) -> float | None:
 
 
 def health_fields(health: Health | None, *, is_cut: bool = False) -> Fields:
-    """How a session is doing, as the page has it; without what is empty, and empty where nothing is known."""
+    """A session's health, as the page has it; without what is empty, and empty if nothing is known."""
     if health is None:
         return {}
     names = ("state", "objective", "done", "total", "step", "title", "error")
@@ -166,7 +177,7 @@ def health_fields(health: Health | None, *, is_cut: bool = False) -> Fields:
 
 @attrs.define(kw_only=True)
 class Document:
-    """What a run did, as far as it was read. The oldest changes are folded into where it begins.
+    """The history of a run, as far as it was read. The oldest changes are folded into where it begins.
 
     One thread may read changes while others ask for what was read.
     """
@@ -244,7 +255,7 @@ class Document:
 
     @property
     def health_fields(self) -> Fields:
-        """How the session is doing, as the page has it."""
+        """The session's health, as the page has it."""
         steps, run = self.run.steps, self._run_health
         is_cut = (
             steps is not None and run is not None and is_over(run) and steps.in_state("in_progress") != []
@@ -330,7 +341,7 @@ def as_json(value: Any) -> str:
 
 
 def _kind(moment: Moment, *, is_plan: bool) -> str | None:
-    """What a change is for the page's filters; None for a change of the plan."""
+    """The name of a change in the page's filters; None for a change of the plan."""
     events = moment.change.events
     failures = [event for event in events if isinstance(event, ToolFailed)]
     if any(refusal_of(event)[0] for event in failures):

@@ -1,4 +1,4 @@
-"""What the clients of a page follow: one look at a source serves all of them, none is made without them."""
+"""The feeds of a page's clients: one look at a source serves all of them, none is made without them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Feed:
 
     @asynccontextmanager
     async def followed(self) -> AsyncIterator[None]:
-        """Look once, and go on within the block."""
+        """Look once, and continue within the block."""
         await self.look()
         self.followers += 1
         if self._task is None:
@@ -65,7 +65,7 @@ class _Feed:
         self._tell()
 
     async def news(self) -> bool:
-        """Wait for something new; False where there was nothing for a while."""
+        """Wait for something new; False if there was nothing for a while."""
         news = self._news
         with suppress(TimeoutError):
             async with asyncio.timeout(_HEARTBEAT):
@@ -109,7 +109,7 @@ class _SessionFeed(_Feed):
 
 
 class _ListFeed(_Feed):
-    """Follows the list of sessions; where there are many, it looks until all are read."""
+    """Follows the list of sessions; if there are many, it looks until all are read."""
 
     def __init__(self, source: StoreSource) -> None:
         super().__init__(self._read, source.stamp, _LIST_POLLED)
@@ -210,7 +210,7 @@ class Feeds:
         return _SessionFeed(await asyncio.to_thread(self._source.open, name))
 
     def _leave(self, name: str, feed: _SessionFeed) -> None:
-        """Forget a session that nobody follows, in a while."""
+        """Forget a session that no client follows, in a while."""
         asyncio.get_running_loop().call_later(_LINGER, self._forget, name, feed)
         idle = [key for key, task in self._sessions.items() if _is_good(task) and not task.result().followers]
         for key in idle[:-_MOST_KEPT]:
@@ -224,7 +224,7 @@ class Feeds:
 
 
 def problem_event(text: str | None) -> str:
-    """What is wrong, or None where nothing is any more, as a server-sent event."""
+    """The problem, or None once it is over, as a server-sent event."""
     return _event("problem", {"text": text})
 
 

@@ -21,9 +21,9 @@ from planning.workflow.model import Workflow, WorkflowStep
 MOST_EDGES: Final = 5_000
 """The most lines that are drawn: of more, the longest are omitted."""
 WIDTH: Final = 208
-"""How wide a step is."""
+"""The width of a step."""
 HEIGHT: Final = 46
-"""How high it is."""
+"""The height of a step."""
 
 _GAP: Final = 24  # between steps beside each other
 _ROW_GAP: Final = 16  # between rows of one layer, and between steps below each other
@@ -38,7 +38,7 @@ _SWEEPS: Final = 4
 
 @attrs.frozen
 class Layout:
-    """Where everything is drawn."""
+    """The places of everything that is drawn."""
 
     width: int
     height: int
@@ -243,7 +243,7 @@ def graph_of(workflow: Workflow) -> Fields:
 
 
 def _node(step: WorkflowStep, x: int, y: int) -> Fields:
-    """A step: where it is drawn, and what the document says of it, without what is empty."""
+    """A step: where it is drawn, and its fields in the document, without what is empty."""
     calls = f"Calls {called(step)}." if step.name or step.agent else ""
     about = (printable(step.step_id), step.description, calls)
     limits = {"timeout": step.timeout, "retries": step.retries, "done_check": step.done_check}

@@ -16,7 +16,7 @@ _SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 def policy(*, is_live: bool) -> str:
-    """What a browser lets the page do: use its own style and script, and ask its server when it is live."""
+    """The rights of the page in a browser: its own style and script, and requests to its server when live."""
     html = _template()
     connects = " connect-src 'self';" if is_live else ""
     return (

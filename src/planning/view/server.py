@@ -1,4 +1,4 @@
-"""The server of the page: for this machine alone, and for those who have the link."""
+"""The server of the page: only for this machine, and for those who have the link."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def app_of(shown: Feeds | bytes, token: str, *, steers: bool = False) -> ASGIApp
             chunks = (shown[at : at + _CHUNK] for at in range(0, len(shown), _CHUNK))
             return StreamingResponse(_awaited(chunks), media_type="text/html")
 
-        return _guarded(Starlette(routes=[Route(f"{base}/", fixed)]), token, is_live=False)
+        return _guard(Starlette(routes=[Route(f"{base}/", fixed)]), token, is_live=False)
     site = _Site(shown, base, steers=steers)
     routes = [
         Route(f"{base}/", site.page),
@@ -61,15 +61,15 @@ def app_of(shown: Feeds | bytes, token: str, *, steers: bool = False) -> ASGIApp
         Route(f"{base}/events/{{name}}", site.changes),
         *([Route(f"{base}/steer/{{name}}", site.steer, methods=["POST"])] if steers else []),
     ]
-    return _guarded(Starlette(routes=routes), token, is_live=True)
+    return _guard(Starlette(routes=routes), token, is_live=True)
 
 
-def _guarded(app: ASGIApp, token: str, *, is_live: bool) -> ASGIApp:
+def _guard(app: ASGIApp, token: str, *, is_live: bool) -> ASGIApp:
     return _Closed(Guard(app, LOOPBACK, unknown_host=_ELSEWHERE, is_alone=True), token, is_live=is_live)
 
 
 class _Site:
-    """What the page of sessions asks for."""
+    """Answer the requests of the page of sessions."""
 
     def __init__(self, feeds: Feeds, base: str, *, steers: bool) -> None:
         self._feeds = feeds
@@ -81,17 +81,17 @@ class _Site:
         return Response(live_page(as_json({**self._live, "session": session})), media_type="text/html")
 
     async def run(self, request: Request) -> Response:
-        """What a session did."""
+        """Answer with the history of a session."""
         name = request.path_params["name"]
         try:
-            return _streamed(await self._feeds.run(name))
+            return _stream(await self._feeds.run(name))
         except LookupError:
             return _no_session(name)
         except StoreError as error:
-            return _streamed(Document(title=name, kind="session", source="", problem=line_of(error)).parts())
+            return _stream(Document(title=name, kind="session", source="", problem=line_of(error)).parts())
 
     async def changes(self, request: Request) -> Response:
-        """What changes in a session."""
+        """Answer with the changes in a session."""
         name = request.path_params["name"]
         given = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         if _VERSION.fullmatch(given) is None:
@@ -104,7 +104,7 @@ class _Site:
             return Response(problem_event(line_of(error)), media_type="text/event-stream")
 
     async def steer(self, request: Request) -> Response:
-        """A change of the plan by whoever looks at the page."""
+        """A change of the plan by the user of the page."""
         name = request.path_params["name"]
         try:
             fields = await _fields(request)
@@ -125,7 +125,7 @@ class _Site:
 
 
 async def _fields(request: Request) -> dict[str, Any]:
-    """What a page sends."""
+    """Read what a page sends."""
     body = b""
     async for part in request.stream():
         body += part
@@ -157,7 +157,7 @@ def _events(texts: AsyncGenerator[str]) -> Response:
     return StreamingResponse(written(), media_type="text/event-stream")
 
 
-def _streamed(parts: Iterable[str]) -> Response:
+def _stream(parts: Iterable[str]) -> Response:
     """An answer in chunks: of what a client reads slowly, little waits in memory."""
 
     def chunks() -> Iterator[bytes]:
@@ -179,7 +179,7 @@ async def _awaited(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
 
 
 class _Closed:
-    """Lets nobody in without the token, and says of every answer who may use it."""
+    """Refuses requests without the token, and limits in every answer who may use it."""
 
     def __init__(self, app: ASGIApp, token: str, *, is_live: bool) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Where the page finds sessions: in a store."""
+"""Sessions in a store, as the page finds them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def read_session(store: ShownStore, head: StoredSession, source: str) -> tuple[D
     first = max(0, head.version - MOST_CHANGES)
     name, family = str(head.session_id), family_of(store, head)
     timeline = Timeline(store, head, first)
-    plan, run = None, RunData()
+    plan, run = None, RunData(is_stored=True)
     try:
-        plan, run = timeline.plan, RunData(RunSteps.of(timeline.session))
+        plan, run = timeline.plan, RunData(RunSteps.of(timeline.session), is_stored=True)
     except StoreError as error:
         timeline.problem = error
     document = Document(
@@ -82,7 +82,7 @@ class Listed:
 
 
 def listed(store: Store, heads: Iterable[StoredSession], now: datetime) -> Iterator[Listed]:
-    """How sessions of a store are doing, in time that grows with their number.
+    """The health of a store's sessions, in time that grows with their number.
 
     Of each, the changes after its newest checkpoints are read, and nothing is opened.
     """

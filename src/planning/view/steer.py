@@ -22,7 +22,7 @@ _LONGEST_REASON = 512
 
 @attrs.frozen
 class PlanMoved(Exception):
-    """The plan is another than the one that the host has seen."""
+    """The plan differs from the one that the host has seen."""
 
     version: int
     plan: dict[str, Any] | None
@@ -58,13 +58,13 @@ def steer(session: Session, command: HostCommand, version: int) -> int:
             plan = transaction.latest(Plan)
             is_done = plan == seen.select_latest(Plan)
             if is_done:
-                transaction.dispatch(_checked(command, plan))
+                transaction.dispatch(_check(command, plan))
     if not is_done:
         raise PlanMoved(session.version, plan_to_dict(session))
     return session.version
 
 
-def _checked(command: RemoveStep | MoveStep, plan: Plan | None) -> RemoveStep | MoveStep:
+def _check(command: RemoveStep | MoveStep, plan: Plan | None) -> RemoveStep | MoveStep:
     if isinstance(command, RemoveStep):
         return handlers.remove_step(command, plan)
     return handlers.move_step(command, plan)

@@ -58,7 +58,7 @@ class Capabilities:
         agents: The callables by name; None for a bare name.
 
     Raises:
-        TypeError: A kind is of another type; a name is empty or not a string; a value cannot be called; or a
+        TypeError: A kind has the wrong type; a name is empty or not a string; a value cannot be called; or a
             function cannot be called by the names of its inputs.
         ValueError: Two tools have the same name, or a function is given under a name that a tool cannot have.
     """
@@ -87,9 +87,9 @@ class Capabilities:
         return {name: ToolInputs(name, tool) for name, tool in (self.tools or {}).items() if tool is not None}
 
     def schema(self, *, version: int = 2) -> dict[str, Any]:
-        """The JSON Schema of documents that name these alone, for constrained decoding.
+        """The JSON Schema of documents that name only these, for constrained decoding.
 
-        A step is one of the tools with its inputs, each of which may be a reference such as
+        A step is one of the tools with its inputs, which may be references such as
         ``${user_prompt}``; a handler, an agent, or, in version 2, a thought. It has no conditions, one type a
         place, and anchors in each pattern, because libraries that constrain a model read no more. What a
         document says across steps is not in it: that ids are unique and that references lead somewhere is

@@ -15,7 +15,7 @@ _LONGEST = 500
 
 
 class Category(StrEnum):
-    """What a finding is about; the most critical first."""
+    """The subject of a finding; the most critical first."""
 
     JSON = "json"
     SCHEMA = "schema"
@@ -25,7 +25,7 @@ class Category(StrEnum):
 
 
 class Severity(StrEnum):
-    """Whether a finding makes a workflow invalid."""
+    """The effect of a finding: an error makes a workflow invalid."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -149,7 +149,7 @@ CODES: Final[dict[str, Kind]] = {
     **_kinds(
         Category.REFERENCE,
         Severity.WARNING,
-        foreign_reference="A reference to a step in the notation of another format; it is plain text here.",
+        foreign_reference="A reference to a step in the notation of another program; it is plain text here.",
         indirect_reference="A reference to a step that is reachable only through others.",
         undeclared_output="A reference to a field that the step's outputs do not declare.",
     ),
@@ -166,9 +166,9 @@ class Finding:
         message: What is wrong.
         hint: What to do about it.
         step_index: Which step it is about, from 0; None where it is about no single one.
-        step_id: The id of that step, where it has one.
+        step_id: The id of that step, if it has one.
         pointer: Where in the parsed document: a JSON pointer (RFC 6901); empty for the whole.
-        line: The line in the original text, from 1; None where there is no text.
+        line: The line in the original text, from 1; None if there is no text.
         column: The column in that line, from 1, in characters.
         length: How many characters from there on are meant, at least 1.
     """
@@ -185,12 +185,12 @@ class Finding:
 
     @property
     def category(self) -> Category:
-        """What the finding is about."""
+        """The subject of the finding."""
         return CODES[self.code].category
 
     @property
     def severity(self) -> Severity:
-        """Whether it makes the plan invalid."""
+        """The effect of the finding: an error makes the plan invalid."""
         return CODES[self.code].severity
 
 
@@ -200,7 +200,7 @@ def pointer_of(path: Path) -> str:
 
 
 def plain(text: str, limit: int = _LONGEST) -> str:
-    r"""A text on one line of ASCII that controls nothing where it is shown: a line break becomes ``\n``."""
+    r"""Text on one line of ASCII that controls nothing where it is shown: a line break becomes ``\n``."""
     shown = text if len(text) <= limit else text[: limit - 3] + "..."
     if not (shown.isascii() and shown.isprintable()):
         shown = "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in shown)

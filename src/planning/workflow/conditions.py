@@ -39,7 +39,7 @@ _NOT_READ = {  # what the parser would drop, warn about or read as something els
     r"#": "a comment is not allowed in a condition; move it to the description",
     rf"(?<!\w){_NUMBER}[\w.]": "a number in the condition is not decimal; write digits, then a space",
     r"(?i)\b(?:f|fr|rf)['\"]": "an f-string is not allowed in a condition; write a plain string",
-    r"(?i)\b(?:[brtu]|[bt]r|r[bt])['\"]": "a string prefix is not allowed in a condition; leave it out",
+    r"(?i)\b(?:[brtu]|[bt]r|r[bt])['\"]": "a string prefix is not allowed in a condition; remove it",
 }
 _NOT_PARSED = {
     r"(?<![=!<>:])=(?!=)": "an assignment is not allowed in a condition; compare with ==",
@@ -145,7 +145,7 @@ def _check(nodes: list[ast.AST]) -> None:
 def _check_call(call: ast.Call) -> None:
     """Refuse to call anything but the known functions and methods."""
     if call.keywords:
-        raise _refusal("a keyword argument", "pass the value alone")
+        raise _refusal("a keyword argument", "pass only the value")
     known: tuple[str, ...] = FUNCTIONS
     kind, offer = "function", ", ".join(FUNCTIONS)
     match call.func:
@@ -221,7 +221,7 @@ _EVALUATION: Final = 300_000
 _OPERATION: Final = 100_000
 _ITEM: Final = 10
 _CONTAINER: Final = 20
-_SOUGHT: Final = 1000  # characters: the time of some searches grows with both texts
+_SOUGHT: Final = 1000  # characters: the time of some searches grows with both strings
 _STRIPPED: Final = 20
 _NUMBERS: Final = frozenset({bool, int, float})
 _SIMPLE: Final = _NUMBERS | {list}
@@ -237,7 +237,7 @@ _KINDS: Final = {type(None): "None", str: "a string", int: "a number", float: "a
 
 
 def is_done(text: str, memory: Mapping[str, Any], key: str | None = None) -> bool:
-    """Whether a condition is true of the memory.
+    """Decide if a condition is true of the memory.
 
     It reads ``memory``, the value of the step's own key under the name of that key, and calls ``len``,
     ``min``, ``max``, ``sum``, ``abs``, ``all_of`` and ``any_of``. A bool is a number, as in Python. Whatever
@@ -261,7 +261,7 @@ def is_done(text: str, memory: Mapping[str, Any], key: str | None = None) -> boo
 class _Evaluation:
     """One evaluation, which raises where it fails.
 
-    Its operations are a part of Python's: arithmetic is for numbers, an order for numbers and for texts, and
+    Its operations are a part of Python's: arithmetic is for numbers, an order for numbers and strings, and
     a tuple is a list, as in JSON. The cost of an operation depends only on the JSON of its values, so that it
     is the same after a resume.
     """

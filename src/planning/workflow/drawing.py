@@ -11,7 +11,7 @@ from planning.errors import printable
 from planning.workflow.model import Workflow, WorkflowStep
 
 State = Literal["pending", "in_progress", "completed", "failed", "skipped", "blocked", "stopped"]
-"""How far a step is; ``blocked`` by one that failed, or ``stopped`` with its run before it was done."""
+"""The state of a step; ``blocked`` by one that failed, or ``stopped`` with its run before it was done."""
 
 _LONGEST_NAME = 60
 _LONGEST_DESCRIPTION = 80
@@ -38,12 +38,12 @@ _ACTS = re.compile(r"[^\w \u0080-\U0010ffff]|[_\u00b0\u00b6]|(?<=direction) ", r
 
 
 def called(step: WorkflowStep) -> str:
-    """What a step calls, with its kind before it: ``tool search``; ``thinking`` where it calls nothing."""
-    kind, name = _called(step)
+    """The target of a step, with its kind before it: ``tool search``; ``thinking`` if it calls nothing."""
+    kind, name = _name_call(step)
     return f"{kind} {name}" if name else kind
 
 
-def _called(step: WorkflowStep) -> tuple[str, str]:
+def _name_call(step: WorkflowStep) -> tuple[str, str]:
     if step.agent is not None:
         return "agent", step.agent
     if step.type is not None and step.name is not None:
@@ -52,12 +52,12 @@ def _called(step: WorkflowStep) -> tuple[str, str]:
 
 
 def state_of(step: WorkflowStep) -> State:
-    """How far a step is, in one word."""
+    """The state of a step, in one word."""
     return "skipped" if step.skipped else step.status
 
 
 def states_in(workflow: Workflow) -> dict[str, State]:
-    """How far the steps are, as the workflow has it, by their ids."""
+    """The states of the steps, as the workflow has them, by their ids."""
     return {step.step_id: state_of(step) for step in workflow.steps}
 
 
@@ -65,7 +65,7 @@ def mermaid(workflow: Workflow, states: Mapping[str, State] | None = None) -> st
     """The workflow as a Mermaid flowchart: a node for each step, an edge for each dependency.
 
     The nodes are ``n0``, ``n1`` and so on, in the order of the steps. No text of the workflow can act in
-    Mermaid, in Markdown or in HTML. Long texts are cut.
+    Mermaid, in Markdown or in HTML. Long text is cut.
     """
     numbers = {step.step_id: number for number, step in enumerate(workflow.steps)}
     states = states_in(workflow) if states is None else states
@@ -82,19 +82,19 @@ def mermaid(workflow: Workflow, states: Mapping[str, State] | None = None) -> st
 
 
 def _node(step: WorkflowStep) -> str:
-    kind, name = _called(step)
+    kind, name = _name_call(step)
     opening, closing = _SHAPES[kind]
     texts = (
         _short(step.step_id, _LONGEST_NAME),
         _short(step.description, _LONGEST_DESCRIPTION),
         f"{kind} {_short(name, _LONGEST_NAME)}",  # never empty: Mermaid takes no empty label
     )
-    label = "<br/>".join(_escaped(text.strip()) for text in texts if text)
+    label = "<br/>".join(_escape(text.strip()) for text in texts if text)
     return f'{opening}"{label}"{closing}'
 
 
 def _short(text: str, limit: int) -> str:
-    """The beginning of a text, its white space made single blanks."""
+    """The beginning of a string, its white space made single blanks."""
     beginning = text[: 10 * limit]
     short = " ".join(beginning.split())
     if len(short) <= limit and len(beginning) == len(text):
@@ -102,6 +102,6 @@ def _short(text: str, limit: int) -> str:
     return short[: limit - 1].rstrip() + "…"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """The text as Mermaid shows it, and takes none of it for its own."""
     return _ACTS.sub(lambda found: f"#{ord(found[0])};", printable(text))

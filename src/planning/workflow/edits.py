@@ -20,7 +20,7 @@ def add_step(workflow: Workflow, step: WorkflowStep) -> Workflow:
     ids = {each.step_id for each in workflow.steps}
     if step.step_id in ids:
         raise WorkflowError(f"there is a step {show(step.step_id)} already; give the new one another id")
-    return _changed(workflow, (*workflow.steps, step))
+    return _change(workflow, (*workflow.steps, step))
 
 
 def replace_step(workflow: Workflow, step: WorkflowStep) -> Workflow:
@@ -32,7 +32,7 @@ def replace_step(workflow: Workflow, step: WorkflowStep) -> Workflow:
     """
     _check_open(workflow)
     place = _place(workflow, step.step_id)
-    return _changed(workflow, (*workflow.steps[:place], step, *workflow.steps[place + 1 :]))
+    return _change(workflow, (*workflow.steps[:place], step, *workflow.steps[place + 1 :]))
 
 
 def remove_step(workflow: Workflow, step_id: str) -> Workflow:
@@ -44,7 +44,7 @@ def remove_step(workflow: Workflow, step_id: str) -> Workflow:
     """
     _check_open(workflow)
     place = _place(workflow, step_id)
-    return _changed(workflow, (*workflow.steps[:place], *workflow.steps[place + 1 :]))
+    return _change(workflow, (*workflow.steps[:place], *workflow.steps[place + 1 :]))
 
 
 def _check_open(workflow: Workflow) -> None:
@@ -63,7 +63,7 @@ def _place(workflow: Workflow, step_id: str) -> int:
     raise WorkflowError(f"there is no step {show(step_id)}; the steps are {listed or 'none'}")
 
 
-def _changed(workflow: Workflow, steps: tuple[WorkflowStep, ...]) -> Workflow:
+def _change(workflow: Workflow, steps: tuple[WorkflowStep, ...]) -> Workflow:
     ids = {step.step_id for step in steps}
     for step in steps:
         for other in step.depends_on:

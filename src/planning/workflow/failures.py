@@ -26,7 +26,7 @@ class StepFailure:
         user_message: What to show to the user.
         code: A stable word, as in ``ErrorKind``; or ``missing_value``, ``not_sent``, ``too_large``,
             ``worker_lost``, ``interrupted``.
-        cause: The text of the exception behind it, for the developer; None where there is none, and always
+        cause: The text of the exception behind it, for the developer; None if there is none, and always
             for a tool with private data.
     """
 

@@ -30,7 +30,7 @@ class WorkflowStep:
         expected_key: The key in the memory under which its output is kept.
         output_path: The path to the value within its output that is kept.
         done_check: A condition on the memory; when it is true, the step is skipped.
-        timeout: After how many seconds an attempt is given up; None for the timeout of the tool or the run.
+        timeout: The seconds after which an attempt times out; None for the timeout of the tool or the run.
         retries: How often it is tried again after a failure that may pass by itself.
         on_failure: What its failure means: ``fail``, the workflow fails and what depends on the step does
             not run; ``skip_dependents``, what depends on it is skipped; ``continue``, what depends on it

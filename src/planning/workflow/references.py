@@ -7,7 +7,7 @@
 A name is one or more characters other than ``. [ ] { }``, and not blank. A key is one or more characters
 other than braces and its quotes, which are single or double: it may have dots and brackets. There are at most
 100 segments: no output is nested deeper. STEP is the id of a step and may hold dots, even ``.output``: if
-several ids of the plan match, the longest one is meant. A ``$`` or ``{`` alone is plain text.
+several ids of the plan match, the longest one is meant. A single ``$`` or ``{`` is plain text.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 MARK = "${"
 _PLAIN = frozenset({int, float, bool, type(None)})
-"""What a reference begins with: a string without it has no reference."""
+"""The beginning of a reference: a string without it has no reference."""
 LITERAL_MARK = "$${"
-"""What is written out as ``MARK``, and begins no reference."""
+"""The character that is written out as ``MARK``, and begins no reference."""
 PROMPT = "user_prompt"
 OUTPUT = ".output"
 
@@ -90,12 +90,12 @@ def parse_references(text: str, ids: StepIds) -> Iterator[Reference | NoReferenc
 
 
 def has_reference(text: str) -> bool:
-    """Whether a string has a part that begins like a reference."""
+    """True if a string has a part that begins like a reference."""
     return MARK in text and _find(text, 0) >= 0
 
 
 def _find(text: str, start: int) -> int:
-    """Where the next reference begins; -1 for none."""
+    """The start of the next reference; -1 for none."""
     start = text.find(MARK, start)
     while start > 0 and text[start - 1] == "$":
         start = text.find(MARK, start + len(MARK))
@@ -124,7 +124,7 @@ def _read(text: str, start: int, ids: StepIds) -> Reference | None:
 
 
 def _longest(text: str, start: int, ids: StepIds) -> re.Match[str] | None:
-    """What follows the longest id of a step with ".output" in it, where one is meant."""
+    """The path behind the longest id of a step with ".output" in it, if one is meant."""
     close = text.find("}", start)
     split = text.rfind(OUTPUT, start, close + 1)
     while split >= 0:
@@ -137,7 +137,7 @@ def _longest(text: str, start: int, ids: StepIds) -> re.Match[str] | None:
 
 
 def _malformed(text: str, start: int) -> NoReference:
-    """What begins like a reference at an offset, and is not one."""
+    """The text at an offset that begins like a reference, and is not one."""
     close = text.find("}", start)
     if close < 0:
         word = _WORD.match(text, start)
@@ -150,7 +150,7 @@ def _malformed(text: str, start: int) -> NoReference:
 
 
 def spelled(name: str) -> str:
-    """A name as references spell it: ``.data``, or ``["a.b"]`` where it has dots or brackets."""
+    """A name as references spell it: ``.data``, or ``["a.b"]`` if it has dots or brackets."""
     quote = "'" if '"' in name else '"'
     return f".{name}" if _SEGMENT.fullmatch(f".{name}") else f"[{quote}{name}{quote}]"
 

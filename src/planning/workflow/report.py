@@ -26,7 +26,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _listed(errors: int, warnings: int, *, more: str = "") -> str:
-    """How many errors and warnings there are, omitting a count of zero."""
+    """The number of errors and warnings, omitting a count of zero."""
     numbers = ((errors, f"{more}error"), (warnings, f"{more}warning"))
     return " and ".join(_counted(number, noun) for number, noun in numbers if number)
 
@@ -47,7 +47,7 @@ def _short_pointer(pointer: str) -> str:
 
 
 def _place(finding: Finding) -> str:
-    """Where it is, as far as that is known: ``line 4, column 15, step 2 'fetch', /steps/1/name``."""
+    """The place, as far as it is known: ``line 4, column 15, step 2 'fetch', /steps/1/name``."""
     line = "" if finding.line is None else f"line {finding.line}, column {finding.column}"
     return ", ".join(filter(None, (line, _step(finding), _short_pointer(finding.pointer))))
 
@@ -120,7 +120,7 @@ SUGGESTIONS: Final = MappingProxyType({
     "undeclared_dependency": "Add each step that an input refers to to 'depends_on'.",
     "self_reference": "Refer to the outputs of earlier steps only.",
 })  # fmt: skip
-"""What to do about a code, where there is something to say that its category's suggestion does not."""
+"""The advice for a code, if its category's suggestion does not say enough."""
 
 _GENERAL: Final = MappingProxyType({
     Category.JSON: "Write plain JSON: double quotes, a comma between values, every bracket closed.",
@@ -149,7 +149,7 @@ def _friendly(ranked: Sequence[Finding], examples: Sequence[str]) -> Iterator[st
 
 
 def _suggestions(ranked: Sequence[Finding]) -> list[str]:
-    """What to do about each kind of error that there is, the most critical first, each once."""
+    """The advice about each kind of error that there is, the most critical first, each once."""
     return list(dict.fromkeys(SUGGESTIONS.get(each.code, _GENERAL[each.category]) for each in ranked))
 
 
@@ -228,7 +228,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether the workflow has no errors."""
+        """True if the workflow has no errors."""
         return not self.errors
 
     def to_dict(self) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class Report:
         }
 
     def to_prompt(self) -> str:
-        """What a model gets in order to repair its workflow: every problem, one a line, in plain ASCII.
+        """The message for a model that repairs its workflow: every problem, one a line, in plain ASCII.
 
         At most 40 findings are written out; then it says how many more there are. Of many of one kind the
         first three are.
@@ -266,7 +266,7 @@ class Report:
         return text if len(text) <= _LONG else _text(self.errors, self.warnings, _ALIKE, " like these")
 
     def render(self, *, color: bool = False, name: str = "workflow", width: int | None = None) -> str:
-        """What a person reads in a terminal: the source line of each finding with carets under the place.
+        """The report for a person in a terminal: the source line of each finding with carets under the place.
 
         At most 100 findings are shown, the errors first; then it says how many more there are. Nothing in the
         workflow can act on the terminal.
@@ -336,7 +336,7 @@ def excerpt(line: str, column: int, length: int, width: int) -> tuple[str, int, 
 
 
 def _columns(text: str) -> int:
-    """How many columns a terminal needs for a text."""
+    """The number of columns that a terminal needs for text."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(each) in {"W", "F"} for each in text)

@@ -34,22 +34,22 @@ def validate_workflow(
         capabilities: The tools, handlers and agents that exist. Without them no name is checked.
         finished: Whether the model ended the text by itself, which the provider's finish reason says. Then
             missing brackets at the end are added, with a warning. Otherwise
-            such a text was cut, and is an error.
+            such text was cut, and is an error.
     """
     try:
-        return _validated(source, capabilities, is_finished=finished)
+        return _validate(source, capabilities, is_finished=finished)
     except RecursionError:  # the caller is near the limit; a thread has its own stack
         reports: list[Report] = []
-        again = partial(_validated, source, capabilities, is_finished=finished)
+        again = partial(_validate, source, capabilities, is_finished=finished)
         thread = Thread(target=lambda: reports.append(again()))
         thread.start()
         thread.join()
         return reports[0]
 
 
-def _validated(source: object, capabilities: Capabilities | None, *, is_finished: bool) -> Report:
+def _validate(source: object, capabilities: Capabilities | None, *, is_finished: bool) -> Report:
     if issubclass(type(source), Workflow):
-        source = _written(source)
+        source = _write(source)
     document = read_document(source, WORKFLOW, is_finished=is_finished)
     found = list(document.found)
     if document.value is None:
@@ -81,8 +81,8 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
     return _report(document, found, form, drafts, form.steps)
 
 
-def _written(workflow: Any) -> object:
-    """A workflow as JSON text; as a document where it has no JSON, so that the reader reports why."""
+def _write(workflow: Any) -> object:
+    """A workflow as JSON text; as a document if it has no JSON, so that the reader reports why."""
     try:
         return dump_workflow(workflow)
     except ValueError:
@@ -90,7 +90,7 @@ def _written(workflow: Any) -> object:
 
 
 def _follows(found: Found, document: Document, unread: Container[Path] = ()) -> bool:
-    """Whether something is wrong only because it, or what is around it, could not be read."""
+    """True if something is wrong only because it, or what is around it, could not be read."""
     if found.code == "missing_field":
         field = found.message.partition(" ")[0]
         return document.is_broken(found.path) or (*found.path, field) in unread
@@ -101,7 +101,7 @@ def _follows(found: Found, document: Document, unread: Container[Path] = ()) -> 
 def _causes(
     checked: list[Found], shape: list[Found], document: Document, form: Form, drafts: list[Draft]
 ) -> list[Found]:
-    """What is wrong in itself, and not because something could not be read or has another name."""
+    """The errors that are not there because something could not be read or has another name."""
     twice = {each.path for each in document.found if each.code == "duplicate_key"}
     is_lost = _is_a_step_lost(document, form, drafts, twice)
     lost = {"unknown_dependency", "unknown_reference"} if is_lost else set()
@@ -122,7 +122,7 @@ def _causes(
 
 
 def _is_a_step_lost(document: Document, form: Form, drafts: list[Draft], twice: Container[Path]) -> bool:
-    """Whether there may be steps whose ids could not be read; ``twice`` are the fields that occur twice."""
+    """True if there may be steps whose ids could not be read; ``twice`` are the fields that occur twice."""
     return (
         form.steps_path in twice
         or document.is_broken(form.steps_path)
@@ -146,7 +146,7 @@ def _report(
         found += [*wrong[:MOST_ERRORS], Found("too_many_errors", message, "fix the errors above first")]
     ids = {draft.number: draft.step_id for draft in drafts}
     placed = sorted(
-        (_placed(each, document, form, ids) for each in found),
+        (_place(each, document, form, ids) for each in found),
         key=lambda finding: (finding.line or 0, finding.column or 0),
     )
     errors = tuple(each for each in placed if each.severity is Severity.ERROR)
@@ -156,7 +156,7 @@ def _report(
     return Report(errors, warnings, workflow, steps, document.source)
 
 
-def _placed(found: Found, document: Document, form: Form | None, ids: dict[int, str | None]) -> Finding:
+def _place(found: Found, document: Document, form: Form | None, ids: dict[int, str | None]) -> Finding:
     """A finding with its place: in the text, in the document, and in the plan."""
     span, path = document.span(found), found.path
     if span is not None and not path:
@@ -176,7 +176,7 @@ def _placed(found: Found, document: Document, form: Form | None, ids: dict[int, 
 
 
 def _step_index(path: Path, form: Form) -> int | None:
-    """Which step a path leads into."""
+    """The step that a path leads into."""
     if form.is_single:
         return 0
     depth = len(form.steps_path)

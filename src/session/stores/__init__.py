@@ -1,4 +1,4 @@
-"""Where sessions are kept: in memory, in a file, or in a database.
+"""Stores of sessions: in memory, in a file, or in a database.
 
 A store saves only text; the session interprets it.
 

@@ -1,4 +1,4 @@
-"""What a session needs of a store: text and hashes, in order, under one lock for each session."""
+"""The interface of stores: text and hashes, in order, under one lock for each session."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from session.stores.chain import (
 from session.stores.watch import POLLED, Watch, awatched
 
 _WARM = 1_000
-"""How many sessions that were used last stay in memory."""
+"""The number of sessions used last that stay in memory."""
 _BATCH = 256  # changes that are read at a time
 _PAGE = 8  # and checkpoints, which may be long
 
 
 class Store(ABC):
-    """Where sessions are kept; it deals in text alone.
+    """A place that keeps sessions, as text.
 
     A session locks, takes over what other writers appended, and appends its own change: ``lock`` and
     ``append`` are its way to write. Everything but ``lock`` may be called by any thread at any time.
 
     A store of your own implements the abstract methods, and calls ``super().__init__()``. One that cannot
-    lock leaves ``lock`` as it is: then ``append`` alone keeps writers apart, and the later one is refused
+    lock leaves ``lock`` as it is: then only ``append`` keeps writers apart, and the later one is refused
     with ``StaleVersion``. ``planning.testing.StoreSuite`` has the tests that it must pass.
     """
 
@@ -50,11 +50,11 @@ class Store(ABC):
 
     @property
     def place(self) -> Hashable:
-        """What the store writes to: calls of a session there are made in order, by whatever store."""
+        """The place that the store writes to: calls of a session there are made in order, by any store."""
         return id(self)
 
     def records(self, session_id: SessionId) -> Records:
-        """What reads the records of a session: it knows the types that are registered with it here."""
+        """The reader of a session's records: it knows the types that are registered with it here."""
         opened = self.states.get(str(session_id))
         return Records() if opened is None else opened.past.records
 
@@ -89,8 +89,8 @@ class Store(ABC):
     def reading(self) -> AbstractContextManager[None]:
         """Let all that this thread reads within a ``with`` block be of one moment.
 
-        Nothing is written within the block, and a block inside another is part of it. A store of which that
-        is so anyway leaves it as it is.
+        Nothing is written within the block, and a block inside another is part of it. Stores that always read
+        one moment need not override this.
 
         Raises:
             StoreError: The store cannot be read.
@@ -107,7 +107,7 @@ class Store(ABC):
 
     @abstractmethod
     def head(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session; None where it has no change."""
+        """The session's record; None if it has no change."""
 
     @abstractmethod
     def append(
@@ -173,7 +173,7 @@ class Store(ABC):
 
     @abstractmethod
     def delete(self, session_id: SessionId) -> bool:
-        """Delete a session; False where there was none. Its forks stay whole."""
+        """Delete a session; False if there was none. Its forks stay whole."""
 
     def claims(self, session_id: SessionId) -> Sequence[tuple[str, int]]:  # noqa: ARG002 - as lock
         """The claims of a session: each name, and the version at which it was recorded. For ``copy_session``.

@@ -1,4 +1,4 @@
-"""What stores keep: changes in a chain of hashes, checkpoints, records of sessions; and how they refuse."""
+"""Changes in a chain of hashes, checkpoints and the records of sessions; and the errors of stores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps would mak
 
 
 def chain_hash(before: bytes, text: str) -> bytes:
-    """The hash of a text and of all that was before it."""
+    """The hash of a string and of all that was before it."""
     return blake2b(before + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -33,7 +33,7 @@ class StoredChange:
         version: Its place in the session's history: 1 for the first.
         text: What it was, as JSON.
         hash: ``chain_hash`` of the hash before and the text.
-        idempotency_key: That of the accepted call in it, to find it by; None where there is none.
+        idempotency_key: That of the accepted call in it, to find it by; None if there is none.
         rewound_to: The version that it restored, where it is a rewind.
     """
 
@@ -65,7 +65,7 @@ def _frozen(tags: Mapping[str, str]) -> Mapping[str, str]:
 
 @attrs.frozen
 class StoredSession:
-    """What a store says of a session.
+    """The record of a session in a store.
 
     Attributes:
         session_id: Its identity.
@@ -206,7 +206,7 @@ def sound(
 
 
 def damaged(version: int) -> str:
-    """What to say of a version that is missing or is not what was written."""
+    """The error for a version that is missing or is not what was written."""
     return (
         f"version {version} is damaged in the store; what is before it can be read with session.at(), and "
         f"forked with session.fork(at={version - 1})"
@@ -214,17 +214,17 @@ def damaged(version: int) -> str:
 
 
 def stale_error(expected: int, known: int) -> StaleVersion:
-    """What ``Store.append`` and ``Store.copy`` raise for a version that is not the session's.
+    """The error of ``Store.append`` and ``Store.copy`` for a version that is not the session's.
 
     Args:
         expected: The version that the caller expects.
         known: The version that the session has.
     """
-    return StaleVersion(f"the session has version {known} by now, not {expected}: refresh it and try again")
+    return StaleVersion(f"the session has version {known}, not {expected}: refresh it and try again")
 
 
 def nested_error() -> TransactionError:
-    """What ``Store.lock`` raises in a thread that is inside the lock of this store already."""
+    """The error of ``Store.lock`` in a thread that is inside the lock of this store already."""
     return TransactionError(
         "a transaction of another session of this store is open in this thread, and they would wait for each "
         "other: end it first"
@@ -232,17 +232,17 @@ def nested_error() -> TransactionError:
 
 
 def no_session_error(session_id: SessionId) -> StoreError:
-    """What ``Store.copy`` and ``Store.verify`` raise when the store has no such session."""
+    """The error of ``Store.copy`` and ``Store.verify`` when the store has no such session."""
     return StoreError(f"the store holds no session {shown(str(session_id))}")
 
 
 def deleted(session_id: SessionId) -> StoreError:
-    """What to raise when a session is gone that was there."""
+    """The error when a session is gone that was there."""
     return StoreError(f"session {shown(str(session_id))} was deleted from the store")
 
 
 def replaced(session_id: SessionId) -> StoreError:
-    """What to raise when a session is not the one that was there."""
+    """The error when a session is not the one that was there."""
     return StoreError(f"session {shown(str(session_id))} was replaced by another: open it again")
 
 

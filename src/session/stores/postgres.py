@@ -52,7 +52,7 @@ from session.stores.sql import (
 from session.stores.watch import Watch
 
 FORMAT: Final = 1
-"""What the tables have as their format."""
+"""The format of the tables."""
 _CREATION: Final = """DO $session$
 BEGIN
 PERFORM pg_advisory_xact_lock(hashtextextended({name}, 0));
@@ -115,7 +115,7 @@ def creation(schema: str) -> str:
 
 
 _POLLED = 1.0
-"""How many seconds a watch waits for a notification before it looks by itself."""
+"""The seconds that a watch waits for a notification before it looks by itself."""
 _HEAD = (
     "SELECT id, version, hash, changed_at, about, checked, (SELECT format FROM {s}store)"
     " FROM {s}sessions WHERE key = ? FOR UPDATE"
@@ -238,7 +238,7 @@ class PostgresStore(SqlStore):
         return run(found, self._schema).fetchone() is not None
 
     def _require_format(self, run: Run) -> None:
-        """Refuse tables of another format."""
+        """Refuse tables of a different format."""
         (found,) = run("SELECT format FROM {s}store").fetchone()
         if found != FORMAT:
             raise StoreError(
@@ -277,7 +277,7 @@ class PostgresStore(SqlStore):
                 left = timeout - (time.monotonic() - started)
                 if session_id is None:
                     self._run(connection, left, _BEGIN_READING, _milliseconds(left))
-                row = () if session_id is None else self._locked(connection, session_id, left)
+                row = () if session_id is None else self._lock(connection, session_id, left)
             left = max(self._timeout - (time.monotonic() - started), min(_LEAST, self._timeout))
             _transactions()[self._place] = _Held(connection, left, session_id, row)
             yield
@@ -288,7 +288,7 @@ class PostgresStore(SqlStore):
         if os.getpid() == process:  # in a forked child the transaction is the parent's
             self._roll_back(connection)
 
-    def _locked(self, connection: Connection, session_id: SessionId, timeout: float) -> tuple[Any, ...]:
+    def _lock(self, connection: Connection, session_id: SessionId, timeout: float) -> tuple[Any, ...]:
         """Begin a transaction that has the lock of a session; returns its record."""
         run, key = self._runner(connection, timeout), key_of(session_id)
         row = run(_BEGIN + _HEAD, _milliseconds(timeout), key).fetchone()
@@ -301,7 +301,7 @@ class PostgresStore(SqlStore):
 
     @scoped
     def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
-        """What writes, with the lock of a session; committed at the end of the block, and settled."""
+        """A connection that writes, with a session's lock; committed at the end of the block, and settled."""
         with self.lock(session_id), self._explaining():
             held = _transactions()[self._place]
             yield self._runner(held.connection, held.left)
@@ -321,7 +321,7 @@ class PostgresStore(SqlStore):
 
     @scoped
     def _asking(self, session_id: SessionId | None) -> Iterator[Run]:
-        """What reads after a commit was answered by an error, on another connection.
+        """A new connection that reads, after a commit was answered by an error.
 
         A server that is still about to commit holds the lock of the session, and this waits for it.
         """
@@ -331,7 +331,7 @@ class PostgresStore(SqlStore):
             connection = self._connections.open(left)
             try:
                 if session_id is not None:
-                    self._locked(connection, session_id, left)
+                    self._lock(connection, session_id, left)
                 yield self._runner(connection, left)
             finally:
                 self._connections.discard(connection)
@@ -376,7 +376,7 @@ class PostgresStore(SqlStore):
     # Reading
 
     def head(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session; see ``Store.head``."""
+        """The record of a session; see ``Store.head``."""
         held = self._held()
         if held is not None and held.row and str(held.session_id) == str(session_id):
             return self._found(held.row, session_id)
@@ -390,7 +390,7 @@ class PostgresStore(SqlStore):
         if asked not in held.answers:
             questions = [asked]
             if statement == CHECKPOINTS and held.session_id is not None:
-                # Whoever begins to read a session asks next what a young one has.
+                # A reader that begins with a session asks next what a young one has.
                 key, last, _ = values
                 changes = (CHANGES.format(self.change_columns), key, 1, last)
                 questions += [(REWINDS, key), *([changes] if last <= _YOUNG else [])]
@@ -421,7 +421,7 @@ class PostgresStore(SqlStore):
 
     @scoped
     def _querying(self) -> Iterator[Run]:
-        """What reads: in this thread's transaction, where it is in one."""
+        """A connection that reads: in this thread's transaction, if it is in one."""
         held = self._held()
         with self._explaining():
             if held is not None:
@@ -434,7 +434,7 @@ class PostgresStore(SqlStore):
                 yield run
 
     def _runner(self, connection: Connection, seconds: float) -> Run:
-        """What runs statements, each for at most so many seconds."""
+        """A connection that runs statements, each for at most so many seconds."""
         return partial(self._run, connection, seconds)
 
     def _read(self, connection: Connection, statement: str, *values: Any) -> psycopg.ClientCursor[Any]:

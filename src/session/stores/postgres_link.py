@@ -1,6 +1,6 @@
 """The connections of a PostgreSQL store: a pool, what listens for its watches, and what errors mean.
 
-psycopg_pool connects in threads of its own: its caller waits the whole timeout and is not told why, and a
+psycopg_pool connects in threads of its own: its caller waits the whole timeout and never learns why, and a
 fork leaves it without threads. So a store that is given an address connects where it is called.
 """
 
@@ -95,14 +95,14 @@ def _parts_of(conninfo: str) -> dict[str, Any]:
 
 
 def explained(error: Exception, name: str, timeout: float) -> StoreError:
-    """What an error of psycopg or of the server means for a store; without what the address says."""
+    """The ``StoreError`` for an error of psycopg or of the server; without what the address says."""
     if getattr(error, "sqlstate", None) == "55P03":
         return locked_error(timeout)
     return StoreError(f"the store {name} cannot be used: {reason_of(error)}")
 
 
 def reason_of(error: Exception) -> str:
-    """What an error of psycopg or of the server means, and what to do; without what the address says."""
+    """The cause of an error of psycopg or of the server, and what to do; without what the address says."""
     code = getattr(error, "sqlstate", None) or ""
     reason = _REASONS.get(code) or _REASONS.get(code[:2])
     if reason is None and code and isinstance(error, psycopg.Error):
@@ -179,7 +179,7 @@ class Connections(ProcessLock):
         connection.close()
 
     def refusal(self, timeout: float) -> StoreError:
-        """What is raised where all connections are in use."""
+        """The error when all connections are in use."""
         return StoreError(
             f"all {self.places} connections of the store are in use for more than {timeout:g} s: try "
             "again, or open the store with a greater size"
@@ -298,10 +298,10 @@ def ended_at(connection: Connection, moment: float) -> Iterator[None]:
 
 
 def _wait_until(connection: Connection, moment: float, work: PQGen[T], *how: Any, **more: Any) -> T:
-    return type(connection).wait(connection, _limited(connection, moment, work), *how, **more)
+    return type(connection).wait(connection, _limit(connection, moment, work), *how, **more)
 
 
-def _limited(connection: Connection, moment: float, work: PQGen[T]) -> PQGen[T]:
+def _limit(connection: Connection, moment: float, work: PQGen[T]) -> PQGen[T]:
     ready: Any = None
     try:
         while True:
@@ -322,7 +322,7 @@ def _rest(connection: Connection, process: int) -> None:
 
 
 def _is_alive(connection: Connection) -> bool:
-    """Whether a connection at rest is open: the server says nothing to one, unless it ends it."""
+    """True if a connection at rest is open: the server says nothing to one, unless it ends it."""
     poll = select.poll()
     with suppress(psycopg.Error):
         poll.register(connection.fileno(), select.POLLIN)

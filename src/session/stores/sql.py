@@ -1,4 +1,4 @@
-"""What stores in SQL have in common: the same tables, and the same statements on them."""
+"""The part that is the same in all SQL stores: the tables, and the statements on them."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class SqlStore(Store):
     """Reads and writes the tables of sessions; how a database is locked and asked is each store's own."""
 
     where: ClassVar[str]
-    """What holds the tables, as messages call it."""
+    """The kind of place that has the tables, as messages call it."""
     change_columns: ClassVar[str] = "version, text, hash, idempotency_key, rewound_to"
     """The columns of a ``StoredChange``."""
     claim_row: ClassVar[str]
-    """What shows whether a claim that was found is the one that was written, and not another process's."""
+    """The columns that show whether a claim is the one that was written, and not another process's."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,15 +64,15 @@ class SqlStore(Store):
 
     @abstractmethod
     def _querying(self) -> AbstractContextManager[Run]:
-        """What reads: in this thread's transaction, where it is in one."""
+        """A connection that reads: in this thread's transaction, if it is in one."""
 
     @abstractmethod
     def _writing(self, session_id: SessionId, is_there: IsThere) -> AbstractContextManager[Run]:
-        """What writes, with the lock of a session; committed at the end of the block, and settled."""
+        """A connection that writes, with a session's lock; committed at the end of the block, and settled."""
 
     @abstractmethod
     def _asking(self, session_id: SessionId | None) -> AbstractContextManager[Run]:
-        """What reads after a commit was answered by an error; whatever it raises is a StoreError."""
+        """A connection that reads after a commit was answered by an error; every error is a StoreError."""
 
     # Writing
 
@@ -187,7 +187,7 @@ class SqlStore(Store):
         return versions
 
     def head(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session; see ``Store.head``."""
+        """The record of a session; see ``Store.head``."""
         with self._querying() as run:
             return self._head(run, session_id)
 
@@ -270,7 +270,7 @@ class SqlStore(Store):
 
 
 def change_row(key: int, change: StoredChange) -> tuple[Any, ...]:
-    """What the table of changes has of one."""
+    """The columns of a change."""
     return (key, change.version, change.text, change.hash, change.rewound_to, change.idempotency_key)
 
 

@@ -123,7 +123,7 @@ class SqliteStore(SqlStore):
 
     @scoped
     def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
-        """What writes, with the lock; committed at the end of the block, and settled."""
+        """A connection that writes, with the lock; committed at the end of the block, and settled."""
         with self.lock(session_id), self._writer.lock:
             with self._explaining():
                 connection = self._begun()
@@ -182,12 +182,12 @@ class SqliteStore(SqlStore):
 
     @scoped
     def _asking(self, _session_id: SessionId | None) -> Iterator[Run]:
-        """What reads after a commit was answered by an error; the caller holds the link's lock."""
+        """A connection that reads after a commit was answered by an error; the caller holds the lock."""
         with self._explaining():
             yield _runner(self._writer.connected())
 
     def compact(self) -> None:
-        """Give the room of deleted sessions back to the file system. Writers wait; readers do not.
+        """Give the space of deleted sessions back to the file system. Writers wait; readers do not.
 
         Raises:
             StoreError: Another process writes for too long, or the disk has no room for a second copy.
@@ -207,7 +207,7 @@ class SqliteStore(SqlStore):
     def reading(self) -> Iterator[None]:
         """Let all that this thread reads be of one moment; see ``Store.reading``."""
         if self._file in self._files_here():
-            yield  # the lock is held: nobody writes
+            yield  # the lock is held: no other program writes
             return
         with self._reader.lock:
             with self._explaining():
@@ -234,7 +234,7 @@ class SqliteStore(SqlStore):
 
     @scoped
     def _querying(self) -> Iterator[Run]:
-        """What reads: the connection that holds the lock, in its thread; else the one for readers."""
+        """A connection that reads: the one that holds the lock, in its thread; else the one for readers."""
         link = self._writer if self._file in self._files_here() else self._reader
         with link.lock, self._explaining():
             try:

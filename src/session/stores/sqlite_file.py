@@ -93,16 +93,16 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
     """Open a file, or begin one.
 
     Raises:
-        StoreError: It holds something else, or has another format.
+        StoreError: It holds something else, or has a different format.
         sqlite3.Error: It cannot be opened.
         OSError: It cannot be made.
     """
     with _preparing.lock:
-        _prepared(path, timeout)
+        _prepare(path, timeout)
         try:
             return _opened(f"{path.as_uri()}?mode=rw", path, timeout, synchronous, sqlite3.Connection)
         except sqlite3.OperationalError:
-            # WAL needs two files beside it. Where they cannot be made, and nobody who writes has made them:
+            # WAL needs two files beside it. If they cannot be made, and no writer has made them:
             if os.access(path.parent, os.W_OK, effective_ids=True) or _beside(path, "-wal").exists():
                 raise
             uri = f"{path.as_uri()}?mode=ro&immutable=1"
@@ -120,7 +120,7 @@ def _opened(
         uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=kind
     )
     try:
-        # A text that is not UTF-8 is read as another one, so that its hash says which version is damaged.
+        # Text that is not UTF-8 is read as different text, so that its hash says which version is damaged.
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -139,10 +139,10 @@ def _opened(
     return connection
 
 
-def _prepared(path: Path, timeout: float) -> None:
-    """Make a file, or refuse one that is of another application; an empty one is the owner's alone.
+def _prepare(path: Path, timeout: float) -> None:
+    """Make a file, or refuse one that is of another application; an empty one becomes private to its owner.
 
-    An existing file is opened by SQLite alone: to close it here would let go of the locks that SQLite has on
+    Only SQLite opens an existing file: to close it here would let go of the locks that SQLite has on
     it in this process.
 
     Raises:
@@ -188,7 +188,7 @@ def _require_ours(path: Path, timeout: float) -> None:
 
 
 def _is_ours(path: Path, how: str, timeout: float) -> bool:
-    """Whether a file is a store, or has nothing in it."""
+    """True if a file is a store, or has nothing in it."""
     uri = f"{path.as_uri()}?{how}"
     with closing(sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False)) as connection:
         _tables(connection)  # a file that is damaged says so here
@@ -196,7 +196,7 @@ def _is_ours(path: Path, how: str, timeout: float) -> bool:
 
 
 def explained(error: Exception, path: Path, timeout: float) -> StoreError:
-    """What an error of SQLite or of the system means for a store."""
+    """The ``StoreError`` for an error of SQLite or of the system."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if isinstance(error, OSError):
         code = sqlite3.SQLITE_CANTOPEN
@@ -229,7 +229,7 @@ class Explaining:
 
 
 def identity(path: Path) -> tuple[int, int]:
-    """Which file a path leads to."""
+    """The file that a path leads to."""
     try:
         found = path.stat()
     except OSError:
@@ -238,7 +238,7 @@ def identity(path: Path) -> tuple[int, int]:
 
 
 def _tables(connection: sqlite3.Connection) -> dict[str, str]:
-    """What is in the file, and how it was created."""
+    """The contents of the file, and how it was created."""
     rows = connection.execute(
         # Without what SQLite makes for itself, as ANALYZE does.
         "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND substr(name, 1, 7) != 'sqlite_'"
@@ -319,7 +319,7 @@ def _require_wal(connection: sqlite3.Connection, timeout: float) -> None:
 
 
 def _require_format(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that is not a store, or has another format."""
+    """Refuse a file that is not a store, or has a different format."""
     found = _number(connection, "user_version")
     if found > _FORMAT:
         raise StoreError(

@@ -41,7 +41,7 @@ class Link(ProcessLock):
     Attributes:
         turn: Held by the thread that is in a transaction.
         connection: The connection; None where it is not open.
-        wal_size: How many bytes the WAL had when the file was looked at; at least 1 after a commit.
+        wal_size: The size of the WAL in bytes at the last look; at least 1 after a commit.
         is_cut: Whether a fork has ended the transaction of the connection.
         store_id: The store that the file holds; empty until it was opened.
     """
@@ -85,7 +85,7 @@ class Link(ProcessLock):
         The caller holds the lock.
 
         Raises:
-            StoreError: The file holds something else or has another format, now or when it was opened.
+            StoreError: The file holds something else or has a different format, now or when it was opened.
             sqlite3.Error: It cannot be opened.
             OSError: It cannot be made.
         """
@@ -129,7 +129,7 @@ class Link(ProcessLock):
         self.is_cut = False
 
     def opened(self) -> sqlite3.Connection:
-        """The connection, opened where it is not, as ``connected`` does; it may be to another file by now."""
+        """The connection, opened if it is not, as ``connected`` does; the file may be a new one."""
         if self.connection is None:
             self.connection = self._open()
             if self._writes:
@@ -150,7 +150,7 @@ class Link(ProcessLock):
             raise self._replaced()
 
     def _require_file(self, *, is_wal: bool) -> None:
-        """The same by the files alone; only one that was written since is looked into."""
+        """The same by only the files; only one that was written since is looked into."""
         try:
             found = _stat(self._path)
         except FileNotFoundError:
@@ -177,7 +177,7 @@ class Link(ProcessLock):
 
     def _replaced(self) -> StoreError:
         return StoreError(
-            f"another file has replaced {self._path}, or of its WAL: end the programs that use it, "
+            f"another file has replaced {self._path}, or its WAL: end the programs that use it, "
             "and open it again"
         )
 
@@ -191,7 +191,7 @@ class Link(ProcessLock):
             )
 
     def checkpoint(self) -> None:
-        """Copy a long WAL into the file; the caller holds the lock, and nobody else can commit.
+        """Copy a long WAL into the file; the caller holds the lock, and no other writer can commit.
 
         SQLite before 3.51.3 may lose a commit that is made during a checkpoint
         (https://sqlite.org/wal.html#walresetbug).
@@ -235,11 +235,11 @@ def _inode_and_size(path: str) -> tuple[int, int]:
 
 
 def id_in(path: str) -> str | None:
-    """The store that the file alone holds; None if it does not say, empty if its first page is not a store's.
+    """The store that the file holds without its WAL; None if it does not say, empty if it is not a store's.
 
     A checkpoint that others have begun, or that their reads have stopped halfway, leaves pages of several
     moments in the file: together with the WAL they are sound, and without it SQLite may not be able to read
-    them. A file whose new format is in the WAL alone has no id yet.
+    them. A file whose new format is only in the WAL has no id yet.
     """
     uri = f"{Path(path).as_uri()}?mode=ro&immutable=1"
     try:

@@ -17,15 +17,15 @@ from session.records import Records
 from session.stores.chain import StoredChange, StoredSession, damaged, replaced, sound
 
 POLLED = 0.05
-"""How many seconds a watch waits before it looks again, where nothing wakes it."""
+"""The seconds that a watch waits before it looks again, if nothing wakes it."""
 _BATCH = 256
 
 
 class Watched(Protocol):
-    """What a watch needs of a store."""
+    """The methods that a watch needs of a store."""
 
     def head(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session."""
+        """The record of a session."""
         ...
 
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
@@ -37,7 +37,7 @@ class Watched(Protocol):
         ...
 
     def records(self, session_id: SessionId) -> Records:
-        """What reads the records of a session."""
+        """The reader of a session's records."""
         ...
 
     def listen(self, watch: Watch) -> float:
@@ -175,7 +175,7 @@ class Watch:
 
 async def awatched(begin: Callable[[], Watch]) -> AsyncIterator[Change]:
     """The changes of a watch for ``async for``; the store is asked off the event loop, also to begin."""
-    import asyncio  # noqa: PLC0415 - whoever iterates has it
+    import asyncio  # noqa: PLC0415 - code that iterates has it
 
     watch, woken, loop = await asyncio.to_thread(begin), asyncio.Event(), asyncio.get_running_loop()
     watch.on_wake = partial(loop.call_soon_threadsafe, woken.set)

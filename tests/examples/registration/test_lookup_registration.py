@@ -33,7 +33,7 @@ NOT_FOUND = {
     "other one of your registration email and registration ID?",
     "code": "data_not_found",
 }
-UNAVAILABLE = "the registrations cannot be read now; try again later, or go on without them"
+UNAVAILABLE = "the registrations cannot be read now; try again later, or continue without them"
 
 
 @pytest.fixture

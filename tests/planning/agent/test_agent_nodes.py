@@ -96,8 +96,8 @@ def test_a_missing_tool_ends_the_question_with_the_nearest_name() -> None:
 
 
 UNREAD = {
-    "late": "execute_sql did not answer in time. Call it again, or go on without it.",
-    "ValueError": "execute_sql failed. Call it again, or go on without it.",
+    "late": "execute_sql did not answer in time. Call it again, or continue without it.",
+    "ValueError": "execute_sql failed. Call it again, or continue without it.",
 }
 """What the generator reads in place of the text of an exception."""
 
@@ -283,7 +283,7 @@ TEXT = "the model wrote text, not SQL: {}; write one SELECT, and nothing else"
 
 def node(generator: Any, clarify: Any = None) -> Node:
     function = generator if callable(generator) else Mock(side_effect=[generator])
-    return generating(function, 0.1, clarify, None)
+    return generating(function, 0.1, clarify, None, 50_000)
 
 
 def unwritten(error: str, message: str | None = None, *, is_over: bool = False) -> dict[str, Any]:
@@ -298,7 +298,7 @@ def unwritten(error: str, message: str | None = None, *, is_over: bool = False) 
 
 def slow(seconds: float, *, is_over: bool = False) -> dict[str, Any]:
     message = (
-        f"generate_sql took longer than {seconds} s and was given up; call it again, or go on without it"
+        f"generate_sql took longer than {seconds} s and timed out; call it again, or continue without it"
     )
     return {"error": f"Tool generate_sql: {message}", "user_message": message, "is_complete": is_over}
 

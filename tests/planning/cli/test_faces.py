@@ -47,7 +47,7 @@ BUSY = Plan(
         PlanStep("S004", "Write the summary", None, "pending"),
     ),
 )
-ERROR = StepFailure("find failed [/]. Call it again, or go on without it.", cause="no luck\nat \x1b[2Jall")
+ERROR = StepFailure("find failed [/]. Call it again, or continue without it.", cause="no luck\nat \x1b[2Jall")
 FLOW = Workflow(
     goal="Look into [bold]it[/]\nat length",
     steps=(

@@ -49,6 +49,7 @@ STORES = ["sessions", "history", "watch", "diff", "rewind", "fork", "verify"]
 NAMES = [
     "validate", "new", "graph", "run", "show", "audit", "view", "export", *STORES, "ask", "replay", "mcp",
     "schema", "prompt", "tools",
+    "approve", "sessions delete", "store", "store create", "store copy", "store compact",
 ]  # fmt: skip
 
 
@@ -75,6 +76,12 @@ WRONG = [
     "replai",
     "--loud",
     "replay --jsn",
+    "--versoin",
+    "history --lmit 3",
+    "sessions delete --ye x",
+    "run --zzz",
+    "store",
+    "store cop",
     "tools a",
     "tools --format yaml",
     "validate --format xml plan.json",

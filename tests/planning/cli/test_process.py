@@ -146,3 +146,14 @@ def test_ctrl_c_in_a_program_that_loads_the_package_is_its_own(tmp_path: Path) -
         check=False,
     )
     assert (done.returncode, done.stderr.splitlines()[-1]) == (-2, "KeyboardInterrupt")
+
+
+def test_a_file_that_hides_the_package_of_sessions_is_named(tmp_path: Path) -> None:
+    own = tmp_path / "session.py"
+    own.write_text("x = 1\n")
+    reason = f"{own} hides the package 'session' of session-planning: rename that file\n"
+    programs = ["from planning import Toolbox", "from planning.tools import Toolbox"]
+    for program in [["-m", "planning", "sessions"], *(["-c", each] for each in programs)]:
+        line = [sys.executable, *program]
+        failed = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert failed.stderr.endswith(f"\nImportError: {reason}")

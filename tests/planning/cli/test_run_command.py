@@ -52,7 +52,7 @@ def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) 
         "memory": {"found": 3},
         "errors": {
             "fail": {
-                "message": "fail failed. Call it again, or go on without it.",
+                "message": "fail failed. Call it again, or continue without it.",
                 "user_message": "I ran into a problem looking that up. Could you try again?",
                 "code": "unknown",
             }

@@ -12,7 +12,7 @@ from cli_runs import run, runs
 from run_folders import FAILING, Running, calls, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
 
-from planning.cli.source import DEFAULT_STORE
+from planning.cli.usage import DEFAULT_STORE
 from session.stores import SqliteStore
 
 WITH = ("--tools", "step_tools:tools")

@@ -88,7 +88,7 @@ UUIDS = [f"0e8f2a4c-7b1d-4f6e-9a3b-5c2d1e0f{number:04}" for number in range(3)]
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 160])
-def test_a_terminal_has_two_lines_for_a_session_or_one_and_every_id_whole(
+def test_a_terminal_has_one_line_for_a_session_or_two_in_40_columns_and_every_id_whole(
     columns: int, folder: Path, snapshot: SnapshotAssertion
 ) -> None:
     store = SqliteStore(folder / "ids.db")
@@ -129,6 +129,26 @@ def test_the_history_has_no_words_for_the_framework_that_made_a_change() -> None
         "New plan: Open the shop. Added S001.",
         "Called planning_read_plan.",
     ]
+
+
+NOTES = {
+    "json": '{"city": "Bern", "said": "it \\"rains\\""}',
+    "cut": '["' + "ab " * 160,
+    "words": "It was [odd]",
+}
+
+
+def test_the_history_has_json_as_json_and_breaks_between_words(snapshot: SnapshotAssertion) -> None:
+    session = Session(session_id="notes", store=SqliteStore("plans.db"))
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox.call("planning_setup_plan", {"objective": "Report the weather", "initial_steps": ["Look"]})
+    for status, note in zip(("done", "pending", "blocked"), NOTES.values(), strict=True):
+        toolbox.call("planning_mark_step", {"step_id": "S001", "status": status, "note": note})
+    shown = run("history", "plans.db", "notes") + written_in_terminal(80, "history", "plans.db", "notes")
+    shown += run("diff", "plans.db", "notes", "1", "2") + run("rewind", "plans.db", "notes", "2")
+    assert timeless(shown) == snapshot
+    assert run("history", "plans.db", "notes", "--limit", "2").count("\n") == 4
+    assert run("history", "plans.db", "notes", "--limit", "9", "--after", "4").count("\n") == 3
 
 
 def a_workflow_run(*step_ids: str) -> None:

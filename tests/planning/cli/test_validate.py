@@ -223,7 +223,7 @@ def test_a_plan_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> 
         "exit code 1\n--- stdout\n"
         "The workflow was not accepted: 1 error."
         " Send the whole corrected workflow as JSON, without any other text.\n"
-        "- line 9, column 4: the text breaks off here; send the whole workflow, shorter\n"
+        "- line 9, column 4: the text ends too early; send the whole workflow, shorter\n"
     )
     shown = run("validate", "--format", "prompt", "--finished", stdin=UNCLOSED)
     assert shown == (

@@ -149,7 +149,7 @@ def test_approval_and_evidence_are_shown_as_they_come(session: Session, watch: W
         "The host approved the plan.\n",
         "S001 done.\n",
         "S001 reported with C1 (look).\n",
-        "The agent was held back with S002 open.\n",
+        "The agent was not allowed to finish with S002 open.\n",
     ]
 
 

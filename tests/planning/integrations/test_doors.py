@@ -299,6 +299,6 @@ def test_a_replayed_transcript_gives_the_plan_and_counts_what_was_refused(histor
     accepted = [model.call(*call) for turn in history for call in turn]
     transcript = lines(*(said(*turn) for turn in history))
     assert command("replay", "-", "--json", stdin=transcript) == (0, model.plan)
-    counts = f"Calls: {sum(accepted)} carried out, {accepted.count(False)} refused, 0 to other tools."
+    counts = f"Calls: {sum(accepted)} accepted, {accepted.count(False)} refused, 0 to other tools."
     code, printed = command("replay", "-", stdin=transcript)
     assert (code, printed.splitlines()[-1]) == (0, counts)

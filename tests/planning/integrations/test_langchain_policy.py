@@ -188,7 +188,7 @@ def test_the_approval_of_another_plan_is_not_told_as_that_of_the_plan_that_was_s
     session.dispatch(ApprovePlan())
     result = agent.run(Command(resume="approve"))
     told = [each.content for each in result["messages"] if isinstance(each, HumanMessage)]
-    assert told[1:] == ["The plan changed before the user could decide. Read it before you go on."]
+    assert told[1:] == ["The plan changed before the user could decide. Read it before you continue."]
 
 
 @pytest.mark.parametrize("is_async", [False, True])

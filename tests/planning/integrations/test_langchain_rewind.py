@@ -224,7 +224,7 @@ class TestInMemory:
         (
             {"version": 7},
             "the agent's state is of version 7 of session shop, which has the versions 0 to 0: "
-            "its store is another one, or has lost changes",
+            "its store is a different one, or has lost changes",
         ),
         (
             {"version": 1, "since": "2020-01-01T00:00:00+00:00"},

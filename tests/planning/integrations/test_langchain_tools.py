@@ -62,7 +62,7 @@ class TestToolsFromLangChain:
         assert asyncio.run(main()) == [
             "BAR",
             "There is no shop.",
-            "find failed. Call it again, or go on without it.",
+            "find failed. Call it again, or continue without it.",
         ]
 
     def test_a_tool_that_answers_with_an_error_has_failed_in_its_words(self) -> None:
@@ -87,7 +87,9 @@ class TestToolsFromLangChain:
         refused = toolbox.call("count", {"word": "2", "most": 3})
         assert refused.message == "count failed: most: Value error, 3 is odd"
         failed = toolbox.call("count", {"word": "secret", "most": 4})
-        assert failed.message == ("count cannot work with these arguments. Change them, or go on without it.")
+        assert failed.message == (
+            "count cannot work with these arguments. Change them, or continue without it."
+        )
         assert toolbox.call("count", {"word": "2", "most": 4}).message == "6"
 
     def test_what_is_not_a_langchain_tool_is_refused(self) -> None:

@@ -23,7 +23,7 @@ from planning.plan.facts import EvidenceCall
 from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 
-ASK = "Plan set: S001 to S002. Ask the user to approve it before you go on."
+ASK = "Plan set: S001 to S002. Ask the user to approve it first."
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
 WORK: Call = ("work", {"on": "shelves"})
 APPROVAL = PlanPolicy(approval=True)
@@ -163,7 +163,7 @@ class TestApproval:
             ASK,
             "Not before noon.",
             "work was not called: the plan was rejected (Not before noon.); change the plan first",
-            "Added S003. Ask the user to approve it before you go on.",
+            "Added S003. Ask the user to approve it first.",
         ]
         assert asked_about(result) == [("work", '{"on":"shelves"}')]
         assert [end.splitlines()[-1] for end in tails(model)[2:]] == [
@@ -198,7 +198,7 @@ class TestApproval:
         result = run_async(planning, agent, state)
         assert outputs(result) == [
             *(ASK, "Tool execution was not approved."),
-            "Added S003. Ask the user to approve it before you go on.",
+            "Added S003. Ask the user to approve it first.",
         ]
         reasons = [
             each.reason

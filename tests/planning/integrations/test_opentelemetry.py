@@ -156,7 +156,7 @@ def test_a_run_is_a_span_within_the_current_one_and_its_steps_are_within_that(*,
     record = session.select_latest(WorkflowRun)
     assert record is not None
     assert (run.attributes or {})["planning.run_id"] == record.run_id
-    said = "ship failed. Call it again, or go on without it." if content else None
+    said = "ship failed. Call it again, or continue without it." if content else None
     assert [(span.status.status_code, span.status.description) for span in (one, two, run)] == [
         *((StatusCode.UNSET, None), (StatusCode.ERROR, said), (StatusCode.ERROR, None))
     ]

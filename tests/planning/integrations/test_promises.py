@@ -48,7 +48,7 @@ from session.stores import SqliteStore, Store
 SET = "Plan set: S001 to S002. Next: S001 Rent a room"
 DONE = "S001 done. Next: S002 Buy shelves"
 NO_STEP = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
-AWAY = "{} cannot reach its data now. Try again later, or go on without it."
+AWAY = "{} cannot reach its data now. Try again later, or continue without it."
 current: ContextVar[Session | None] = ContextVar("current", default=None)
 
 

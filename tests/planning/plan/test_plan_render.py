@@ -207,7 +207,7 @@ def test_a_plan_becomes_plain_data_from_wherever_it_is(session: Session) -> None
         assert plan_to_dict(source) == expected
 
 
-ASK = "Ask the user to approve it before you go on."
+ASK = "Ask the user to approve it first."
 
 
 @pytest.mark.parametrize(

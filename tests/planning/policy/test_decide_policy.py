@@ -155,7 +155,7 @@ def proof(number: int, *evidence: str, verified: bool = False, **tools: str) -> 
 
 WORK = "send evidence with a call made since it began:"
 FIRST = "call a tool that does the work of S002 first"
-TEXT = f"{FIRST}, or send a text that shows it"
+TEXT = f"{FIRST}, or send text that shows it"
 VERIFY = {"evidence": "required", "verify": lambda *_: True}
 UNIQUE = {"evidence": "unique"}
 REQUIRED = {"evidence": "required"}

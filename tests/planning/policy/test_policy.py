@@ -72,6 +72,7 @@ POLICIES = {
         ],
         ({"replace": "refuse"}, "replace must be one of None, 'refuse_unfinished'; got 'refuse'"),
         ({"text": "utf-8"}, "text must be one of 'ascii', 'unicode'; got 'utf-8'"),
+        ({"offer": "some"}, "offer must be one of 'all', 'possible'; got 'some'"),
     ],
 )  # fmt: skip
 def test_a_setting_that_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:
@@ -236,7 +237,7 @@ def raises(_step: Any, _text: str) -> bool:
         (accepts, "S001 done. Plan completed."),
         (lambda _step, _text: False,
          "Refused, nothing changed. 'seen' is not evidence for S001: the host does not accept it; call a "
-         "tool that does the work of S001 first, or send a text that shows it"),
+         "tool that does the work of S001 first, or send text that shows it"),
         (raises,
          "the evidence for S001 could not be checked (RuntimeError); send it again, or send other evidence"),
         (lambda _step, _text: "yes",

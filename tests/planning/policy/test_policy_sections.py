@@ -68,11 +68,11 @@ def test_a_plan_of_a_looser_section_waits_as_well(
     strict, other = agents if is_first else reversed(agents)
     strict.plans("A", is_approved=False)
     said = other.call("setup_plan", objective="Other", initial_steps=["B"])
-    assert said.endswith("Ask the user to approve it before you go on.")
+    assert said.endswith("Ask the user to approve it first.")
     assert [agent.call("work") for agent in (strict, other)] == [WAITS, WAITS]
     assert approval_of(session) == "waiting"
     session.dispatch(ApprovePlan())
-    assert other.call("add_step", steps=["C"]).endswith("Ask the user to approve it before you go on.")
+    assert other.call("add_step", steps=["C"]).endswith("Ask the user to approve it first.")
     assert other.mark(2, "in_progress") == (
         "Refused, nothing changed. S002 waits for approval; work on another step, or ask the user to approve "
         "it"
@@ -172,7 +172,7 @@ def test_work_never_runs_when_the_gate_cannot_read_the_store(store_file: Path, *
         box = Toolbox([act], session=session)
         store.delete("s")
         result = asyncio.run(box.acall("act", {})) if is_async else box.call("act", {})
-    away = "act cannot reach its data now. Try again later, or go on without it."
+    away = "act cannot reach its data now. Try again later, or continue without it."
     assert (result.success, result.message, ran) == (False, away, [])
 
 

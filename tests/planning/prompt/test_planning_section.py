@@ -76,7 +76,7 @@ DEMANDS: list[tuple[dict[str, Any], str, str]] = [
     ({"evidence": "required"}, "mark",
      "To mark a step done, give `evidence`: calls made since it began, such as `C12`."),
     ({"evidence": "unique", "verify": str.__eq__}, "mark",
-     "To mark a step done, give `evidence`: calls made since it began, such as `C12`, or a text that shows "
+     "To mark a step done, give `evidence`: calls made since it began, such as `C12`, or text that shows "
      "it; one call proves one step."),
     ({"approval": True}, "setup add",
      "Work begins when the user has approved the plan. Steps that you add or retitle later wait too."),
@@ -164,8 +164,8 @@ def test_descriptions_of_the_host_replace_those_of_the_tools_alone(session: Sess
             " goal-decompose-route-synthesise",
         ),
         ({"strategy": None}, TypeError, "strategy must be a PlanningStrategy or its name, got None"),
-        ({"mindset": " \n"}, ValueError, "mindset is blank: write a text, or omit it"),
-        ({"mindset": 7}, TypeError, "mindset must be a text, got int"),
+        ({"mindset": " \n"}, ValueError, "mindset is blank: fill it in, or omit it"),
+        ({"mindset": 7}, TypeError, "mindset must be a string, got int"),
         (
             {"descriptions": {"planning_mark": "Mark."}},
             ValueError,
@@ -179,7 +179,7 @@ def test_descriptions_of_the_host_replace_those_of_the_tools_alone(session: Sess
         (
             {"descriptions": {"planning_mark_step": ""}},
             ValueError,
-            "descriptions['planning_mark_step'] is blank: write a text, or omit it",
+            "descriptions['planning_mark_step'] is blank: fill it in, or omit it",
         ),
     ],
 )

@@ -130,7 +130,7 @@ def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
         (
             "too_long",
             "the text has too many lists and objects; it was read up to here",
-            "send the workflow alone",
+            "send only the workflow",
             text.index("so", len(STEP) + 22) + 4,
         )
     ]

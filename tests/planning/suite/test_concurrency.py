@@ -164,7 +164,7 @@ def test_a_call_while_another_task_holds_a_transaction_open_fails_and_changes_no
     result = asyncio.run(main())
     assert result.success is False
     assert result.message == (
-        "planning_setup_plan was not carried out: another task holds a transaction of this session open: "
+        "planning_setup_plan was not run: another task holds a transaction of this session open: "
         "never await inside one. Call it again."
     )
     assert latest(session) == Plan("Held", "active")

@@ -202,7 +202,7 @@ def said(struck: Struck, fault: Fault) -> str:
         assert isinstance(error, (type(fault.make()), WorkflowError)), repr(error)
         return "unknown"
     if isinstance(value, ToolResult) and not value.success:
-        is_open = re.search("not known whether|may have taken effect|was carried out", value.message)
+        is_open = re.search("not known whether|may have taken effect|ran, but", value.message)
         return "unknown" if is_open else "refused"
     return "done" if getattr(value, "status", "completed") == "completed" else "unknown"
 

@@ -190,7 +190,7 @@ def test_reducers_of_others_that_undo_the_change_are_an_error_at_the_start_and_a
         session.register_reducer(command, lambda _slice, _command: kept, Plan)
     assert marked(mirror, session, (0, "done", None)) is False
     assert finished(mirror, session) is False
-    untaken = "the run was not carried out: the session's reducers did not take it"
+    untaken = "the run was not applied: the session's reducers did not take it"
     assert mirror.problem == (
         f"the session refused a change of the plan, which no longer shows this run: {untaken}"
     )

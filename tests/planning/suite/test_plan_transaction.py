@@ -61,7 +61,7 @@ def test_when_a_reducer_of_the_command_raises_nothing_has_happened(
     if "step_id" in arguments:
         arguments = {**arguments, "step_id": "S001"}
     result = toolbox.call(name, arguments)
-    message = f"{name} failed. Call it again, or go on without it."
+    message = f"{name} failed. Call it again, or continue without it."
     error = f"Tool '{name}' encountered an error"
     assert (result.success, result.message, result.error, result.value) == (False, message, error, None)
 

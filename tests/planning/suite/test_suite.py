@@ -92,7 +92,7 @@ def test_a_stored_call_is_read_back_with_its_result(path: Path) -> None:
 
 def test_without_the_reducers_no_tool_reports_success(session: Session) -> None:
     toolbox = Toolbox(planning_tools(session), session=session)
-    message = "planning_setup_plan was not carried out: the session's reducers did not take it"
+    message = "planning_setup_plan was not applied: the session's reducers did not take it"
     with pytest.raises(ToolError) as caught:
         toolbox.invoke("planning_setup_plan", SetupPlan("Fix"))
     assert str(caught.value) == message
@@ -167,7 +167,7 @@ def test_a_call_with_the_key_of_another_is_that_call(toolbox: Toolbox, session: 
     first, again = (call("setup_plan", "a", objective="One") for _ in range(2))
     assert (again.message, session.version) == (first.message, 1)
     assert call("setup_plan", "a", objective="Two").message == (
-        "planning_setup_plan was not called: it was sent as a repeat of an earlier call with other "
+        "planning_setup_plan was not called: it has the key of an earlier call with other "
         "arguments. Send it as a new call."
     )
     assert session.select_latest(Plan) == Plan("One", "active")

@@ -119,7 +119,7 @@ def test_arguments_that_are_none_are_a_failed_result_and_the_next_call_works(
 
 
 RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
-UNUSABLE = "t returned nothing that can be used. Go on without it."
+UNUSABLE = "t returned nothing that can be used. Continue without it."
 
 
 @pytest.mark.parametrize("entry", CALLS)
@@ -284,10 +284,14 @@ def test_the_text_of_a_visible_error_is_what_the_model_reads(
         (KeyError(MISSING), None, "unknown"),
         (
             ConnectionRefusedError(111, "Connection refused"),
-            "t cannot reach its data now. Try again later, or go on without it.",
+            "t cannot reach its data now. Try again later, or continue without it.",
             "storage",
         ),
-        (TimeoutError(MISSING), "t did not answer in time. Call it again, or go on without it.", "timeout"),
+        (
+            TimeoutError(MISSING),
+            "t did not answer in time. Call it again, or continue without it.",
+            "timeout",
+        ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
@@ -298,7 +302,7 @@ def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(
         raise error
 
     result = through(entry, Tool("t", "T.", fail, visible_errors=(ZeroDivisionError,)))
-    expected = message or "t failed. Call it again, or go on without it."
+    expected = message or "t failed. Call it again, or continue without it."
     assert (result.message, result.error, result.code) == (expected, "Tool 't' encountered an error", code)
 
 

@@ -111,7 +111,7 @@ def test_a_call_that_is_not_made_gives_the_probe_back(entry: str) -> None:
 def test_an_open_breaker_refuses_in_its_words_until_a_probe_succeeds(entry: str) -> None:
     breaker = opened(4.5, 40.0)
     messages = [through(entry, tool(Counted(), breaker=breaker)).message for _ in range(2)]
-    waiting = "t failed 1 time in a row and is left alone; try again in 26 s, or go on without it"
+    waiting = "t failed 1 time in a row and is paused; try again in 26 s, or continue without it"
     assert (messages, breaker.state) == ([waiting, "done"], "closed")
 
 

@@ -219,8 +219,8 @@ def refused(breaker: CircuitBreaker) -> tuple[str, float]:
 @pytest.mark.parametrize(
     ("failures", "reset_after", "later", "message", "wait"),
     [
-        (5, 30.0, 18.5, "5 times in a row and is left alone; try again in 12 s", 11.5),
-        (1, 0.5, 0, "1 time in a row and is left alone; try again in 1 s", 0.5),
+        (5, 30.0, 18.5, "5 times in a row and is paused; try again in 12 s", 11.5),
+        (1, 0.5, 0, "1 time in a row and is paused; try again in 1 s", 0.5),
     ],
 )
 def test_an_open_breaker_names_the_tool_how_often_it_failed_and_when_to_try_again(
@@ -229,7 +229,7 @@ def test_an_open_breaker_names_the_tool_how_often_it_failed_and_when_to_try_agai
     clock = Clock()
     breaker = opened(clock, failures, reset_after)
     clock.now += later
-    assert refused(breaker) == (f"send_mail failed {message}, or go on without it", wait)
+    assert refused(breaker) == (f"send_mail failed {message}, or continue without it", wait)
 
 
 @pytest.mark.parametrize(("later", "seconds"), [(0, 30), (12.5, 18), (29.5, 1)])
@@ -242,7 +242,7 @@ def test_while_a_probe_runs_a_refusal_says_so(later: float, seconds: int) -> Non
     message, wait = refused(breaker)
     assert message == (
         "send_mail failed 2 times in a row and is being tried by another call; "
-        f"try again in {seconds} s, or go on without it"
+        f"try again in {seconds} s, or continue without it"
     )
     assert wait == max(30 - later, 1.0)
 

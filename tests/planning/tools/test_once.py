@@ -97,8 +97,7 @@ def test_a_key_that_was_used_for_another_call_is_refused(opened: Callable[[], Se
     ]
     assert [(each.success, each.code) for each in refused] == [(False, "bad_context")] * 4
     assert [each.message for each in refused] == [
-        f"{name} was not called: it was sent as a repeat of an earlier call {otherwise}. Send it as a new "
-        "call."
+        f"{name} was not called: it has the key of an earlier call {otherwise}. Send it as a new call."
         for name, otherwise in [
             ("send", "with other arguments"),
             ("ask", "of send"),
@@ -186,8 +185,7 @@ def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object
     first, again = (toolbox.call("send", {"to": each}, context=by("1")) for each in pair)
     assert (first.success, again.message) == (
         True,
-        "send was not called: it was sent as a repeat of an earlier call with other arguments. Send it as a "
-        "new call.",
+        "send was not called: it has the key of an earlier call with other arguments. Send it as a new call.",
     )
     assert len(made) == 1
 
@@ -273,7 +271,7 @@ def test_a_call_whose_begin_could_not_be_recorded_was_not_made_and_can_be_made_l
     monkeypatch.setattr(SqliteStore, "_commit", lose)
     lost = toolbox.call("send", {"to": "Ann"}, context=by("1"))
     assert (lost.success, made) == (False, [])
-    assert lost.message == "send cannot reach its data now. Try again later, or go on without it."
+    assert lost.message == "send cannot reach its data now. Try again later, or continue without it."
     again = toolbox.call("send", {"to": "Ann"}, context=by("1"))
     assert (again.message, made) == ("Sent 1 to Ann", ["Ann"])
 
@@ -300,8 +298,7 @@ def test_a_transaction_takes_one_call_with_a_key(opened: Callable[[], Session]) 
         said = [toolbox.call("send", {"to": to}, context=by(to)).message for to in ("Ann", "Ann", "Bob")]
     assert said == [
         *["Sent 1 to Ann"] * 2,
-        "send was not called: the program is carrying out other calls in one transaction. "
-        "Call it again later.",
+        "send was not called: the program is running other calls in one transaction. Call it again later.",
     ]
     assert made == ["Ann"]
 
@@ -353,7 +350,7 @@ class CallsWithKeys(RuleBasedStateMachine):
             return
         first, answer = known[key]
         refusal = (
-            "send was not called: it was sent as a repeat of an earlier call with other arguments. Send it "
+            "send was not called: it has the key of an earlier call with other arguments. Send it "
             "as a new call."
         )
         assert (said, len(self.made)) == (answer if first == to else refusal, count)

@@ -145,8 +145,7 @@ def test_a_key_of_the_host_stays_strict_beside_repeated_ids(opened: Callable[[],
     answers = [box.call("send", {"to": to}, context=own) for to in ("Eve", "Eve", "Joe")]
     assert [each.message for each in answers] == [
         *["Sent 4 to Eve"] * 2,
-        "send was not called: it was sent as a repeat of an earlier call with other arguments. Send it as a "
-        "new call.",
+        "send was not called: it has the key of an earlier call with other arguments. Send it as a new call.",
     ]
     assert made == ["Ann", "Bob", "Ann", "Eve"]
 

@@ -145,7 +145,7 @@ def test_a_part_of_a_broken_object_is_never_taken_for_the_plan(text: str) -> Non
 
 def test_a_text_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> None:
     text = '{"intent": "a"'
-    assert refusal(text) == "the text breaks off here at line 1, column 15; send the whole plan, shorter"
+    assert refusal(text) == "the text ends too early at line 1, column 15; send the whole plan, shorter"
     assert parse_planner_output(text, finished=True) == INTENT
 
 
@@ -289,12 +289,12 @@ def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: obj
         (
             "tool_calls",
             "[1",
-            "the text breaks off here at line 1, column 3; send the whole JSON value, shorter",
+            "the text ends too early at line 1, column 3; send the whole JSON value, shorter",
         ),
         (
             "tool_calls",
             "[1] x",
-            "there is extra text around the JSON value at line 1, column 5; send the JSON value alone",
+            "there is extra text around the JSON value at line 1, column 5; send only the JSON value",
         ),
         ("needs_user_input", 1, "expected a boolean, got a number"),
         ("input_request", ["Who?"], "expected a string, got an array"),

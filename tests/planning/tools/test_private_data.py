@@ -286,22 +286,22 @@ def test_what_a_private_tool_is_given_and_how_it_ends_only_its_caller_reads(
             assert secret not in repr(outcome) + str(outcome)
 
 
-AGAIN = "Call it again, or go on without it."
+AGAIN = "Call it again, or continue without it."
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ParameterError("s"), "t cannot work with these arguments. Change them, or go on without it."),
+        (ParameterError("s"), "t cannot work with these arguments. Change them, or continue without it."),
         (
             QueryTypeUnsupported("s", "t"),
-            "t has no such type of query. Ask for another, or go on without it.",
+            "t has no such type of query. Ask for another, or continue without it.",
         ),
-        (StorageUnavailable("s"), "t cannot reach its data now. Try again later, or go on without it."),
-        (errors.RateLimitExceeded("s"), "t was called too often. Try again later, or go on without it."),
+        (StorageUnavailable("s"), "t cannot reach its data now. Try again later, or continue without it."),
+        (errors.RateLimitExceeded("s"), "t was called too often. Try again later, or continue without it."),
         (DataNotFound("s"), "t found nothing."),
         (errors.ToolTimeout("s"), f"t did not answer in time. {AGAIN}"),
-        (errors.ResultInvalid("s", "s"), "t returned nothing that can be used. Go on without it."),
+        (errors.ResultInvalid("s", "s"), "t returned nothing that can be used. Continue without it."),
         (ValueError("s"), f"t failed. {AGAIN}"),
     ],
 )

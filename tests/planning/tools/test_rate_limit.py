@@ -43,7 +43,7 @@ def refused(limiter: RateLimiter, key: str = "email_send") -> tuple[str, float]:
 
 
 def over(rate: str, seconds: int) -> str:
-    return f"email_send is limited to {rate}; try again in {seconds} s, or go on without it"
+    return f"email_send is limited to {rate}; try again in {seconds} s, or continue without it"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_server_that_is_not_there_refuses_the_call_without_a_word_of_the_url(
         with pytest.raises(StorageUnavailable) as caught:
             limit.hit(key)
         assert str(caught.value) == (
-            f"the calls of {key} cannot be counted now; try again later, or go on without it"
+            f"the calls of {key} cannot be counted now; try again later, or continue without it"
         )
         assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     assert [record for record in caplog.records if record.name.startswith(("planning", "limits"))] == []

@@ -161,8 +161,7 @@ def test_a_call_that_was_carried_out_and_not_recorded_says_so(
     monkeypatch.setattr("session.pool.POOL", Pool())  # one without threads
     monkeypatch.setattr("_thread.start_new_thread", refuse)
     assert asyncio.run(toolbox.acall(name, {"to": "Ann"})).message == (
-        f"{name} was carried out, but the session could not store its result. Check what it did before you "
-        "call it again."
+        f"{name} ran, but the session could not store its result. Check what it did before you call it again."
     )
     monkeypatch.undo()
     assert session.version == 0

@@ -25,7 +25,7 @@ from planning.tools.ledger import tool_calls
 from planning.tools.rate_limit import RateLimiter
 from session import Session, TransactionError
 
-GIVEN_UP = "t took longer than 0.01 s and was given up; call it again, or go on without it"
+GIVEN_UP = "t took longer than 0.01 s and timed out; call it again, or continue without it"
 SLOWLY = Retry(attempts=2, wait_initial=60, wait_max=60, wait_jitter=0)
 
 
@@ -68,7 +68,7 @@ def test_a_tool_that_must_not_run_twice_is_never_to_be_called_again_unseen() -> 
     hanging = Hanging()
     sent = tool(hanging, timeout=0.01, idempotent=False)
     for entry in CALLS:
-        assert through(entry, sent).message == f"t took longer than 0.01 s and was given up. {CHECK}"
+        assert through(entry, sent).message == f"t took longer than 0.01 s and timed out. {CHECK}"
         hidden = raising(RuntimeError("secret"), idempotent=False)
         assert through(entry, hidden).message == f"t failed. {CHECK}"
     hanging.end()
@@ -307,7 +307,7 @@ def test_the_error_of_a_call_that_was_given_up_is_not_reported_as_unread() -> No
 
 # Calls from async code: cancelling through every entry, the loop, and a session that others hold
 HELD = (
-    "was not carried out: another task holds a transaction of this session open: "
+    "was not run: another task holds a transaction of this session open: "
     "never await inside one. Call it again."
 )
 
@@ -449,7 +449,6 @@ def test_a_tool_that_ran_while_another_task_took_the_session_says_that_it_is_not
     result = asyncio.run(run())
     assert (result.success, result.code) == (False, ErrorKind.STORAGE)
     assert result.message == (
-        "t was carried out, but the session could not store its result. Check what it did before you "
-        "call it again."
+        "t ran, but the session could not store its result. Check what it did before you call it again."
     )
     assert outcomes(session) == []

@@ -80,7 +80,7 @@ def test_a_models_call_is_answered(entry: str, tool: Tool, arguments: Any, expec
 def test_the_text_of_any_other_exception_reaches_nobody(entry: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         result = through(entry, raising(RuntimeError("secret zq4711")))
-    message = "t failed. Call it again, or go on without it."
+    message = "t failed. Call it again, or continue without it."
     assert told(result) == (False, message, None, "Tool 't' encountered an error", SORRY, "unknown")
     assert "zq4711" not in caplog.text
     record = vars(next(record for record in caplog.records if record.name == "planning.tools"))
@@ -155,7 +155,7 @@ def test_a_reducer_that_raises_makes_the_call_fail_and_leaves_nothing(session: S
     session.register_reducer(Total, append)
     session.register_reducer(Total, broken)
     result = through("call", ADD, {"left": 2}, session)
-    assert result.message == "add failed. Call it again, or go on without it."
+    assert result.message == "add failed. Call it again, or continue without it."
     assert (select_all(session, Total), select_all(session, ToolInvoked)) == ((), ())
 
 

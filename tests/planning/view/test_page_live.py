@@ -132,7 +132,7 @@ def test_a_run_that_is_over_is_finished_when_the_connection_is_lost(
     stage.server_close()
     stage.drop()
     page.wait("notes.over !== null")
-    said = "The run is finished. The connection is lost; this page stays as it is."
+    said = "The run is finished; this page stays as it is."
     assert notes_of(page) == {"over": said}
 
 
@@ -173,7 +173,7 @@ def test_a_page_that_follows_a_run_shows_what_failed(
 ) -> None:
     page = followed(pages, browser, stage, "a")
     assert page.evaluate(SHOWN) == ["graph", "times", "step"]
-    assert page.text("#step .wrong").splitlines()[1] == "Cause: a is gone"
+    assert page.text("#step .wrong").splitlines()[0] == "a is gone"
 
 
 def test_what_the_reader_chose_to_see_stays(pages: ExitStack, browser: Browser, stage: Stage) -> None:

@@ -72,6 +72,18 @@ def test_a_plan_counts_its_steps_by_status_and_shows_those_that_are_chosen(shown
     assert page.texts(".step .id")[0] == "S001"
 
 
+def test_a_step_that_is_done_or_pending_has_its_icon_alone(shown: Shown, long: Any) -> None:
+    page = shown(json.dumps(long), width=1440, height=900)
+    badges = "[...document.querySelectorAll('.step .badge')].map(each => each.textContent)"
+    assert page.evaluate(badges) == ["in progress"]
+    page.click("#plan-bar [data-status=blocked]")
+    assert page.evaluate(badges) == ["blocked"]
+    page.click("#plan-bar [data-status=blocked]")
+    page.click("#plan-bar [data-status=done]")
+    assert page.evaluate(badges) == []
+    assert page.evaluate("document.querySelector('.step .unseen').textContent") == "done"
+
+
 def test_a_click_on_a_step_lists_its_changes(shown: Shown, long: Any) -> None:
     page = shown(json.dumps(long), part="#v=11", width=1440)
     page.evaluate(

@@ -88,6 +88,14 @@ def test_no_part_is_wider_than_the_window(shown: Shown, everything: str, width: 
         assert page.evaluate(f"$('{tab}').scrollWidth <= $('{tab}').clientWidth"), tab
 
 
+@pytest.mark.parametrize("width", [320, 390, 800, 1440])
+def test_every_tab_and_filter_is_in_sight(shown: Shown, everything: str, width: int) -> None:
+    page = shown(everything, width=width)
+    for box in (".tabs button", ".chips button"):
+        seen = f"[...document.querySelectorAll('{box}')].filter(each => each.checkVisibility())"
+        assert 0 < max(page.evaluate(f"{seen}.map(each => each.getBoundingClientRect().right)")) <= width
+
+
 def test_everything_can_be_reached_with_the_keyboard(shown: Shown, everything: str) -> None:
     page = shown(everything, width=1280)
     seen = set()

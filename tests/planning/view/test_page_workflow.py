@@ -13,6 +13,7 @@ from browser import Page
 from page_data import a_run_of, a_workflow, data_of, of_memory
 
 from planning.cli.opening import opened_page
+from planning.cli.terminal import seconds_text
 from planning.tools import Tool
 from planning.workflow import Capabilities, StepFailure, Workflow, WorkflowStep, run_workflow
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
@@ -89,7 +90,11 @@ def test_what_failed_is_in_sight_and_says_why(shown: Shown, width: int) -> None:
     assert nodes(page)["n047"]["size"] >= SMALLEST
     assert page.evaluate("$('step').checkVisibility()")
     assert page.text("#step .head-of")[:-2] == "n047\nfailed"
-    assert page.text("#step .wrong").splitlines()[1] == "Cause: n047 is gone"
+    assert page.text("#step .wrong").splitlines() == [
+        "n047 is gone",
+        "The model reads: n047 cannot reach its data now. Try again later, or go on without it.",
+        "Error code: storage",
+    ]
     chips = "[...document.querySelectorAll('#graph-chips button')].map(each => each.textContent)"
     assert page.evaluate(chips) == [
         "completed 47", "failed 1", "skipped 12", "Hide completed",
@@ -193,6 +198,38 @@ def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Shown) -> N
     assert "\nAttempts" not in page.text("#step")
     page.press("Escape")
     assert not page.evaluate("$('step').checkVisibility()")
+
+
+def test_a_step_has_the_prompt_of_the_run_and_no_code_that_says_nothing(shown: Shown) -> None:
+    def ask(year: str) -> None:
+        raise RuntimeError(f"nothing of {year}")
+
+    step = WorkflowStep(
+        step_id="ask", description="Ask", type="tool", name="ask", inputs={"year": "${user_prompt}"}
+    )
+    session = Session()
+    capabilities = Capabilities(tools={"ask": ask})
+    run_workflow(Workflow(goal="Ask", steps=(step,)), capabilities, session=session, user_prompt="of 2024")
+    page = shown(json.dumps(of_memory(session)), width=1440)
+    assert page.text("#step .wrong").splitlines() == [
+        "nothing of of 2024",
+        "The model reads: ask failed. Call it again, or go on without it.",
+    ]
+    assert page.text("#step").split("Inputs\n")[1].splitlines()[:3] == [
+        '{"year":"of 2024"}', "Prompt of the run", "of 2024",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.24, 1, 59.9, 61, 187, 3599.4, 3600, 7_285, 180_000])
+def test_a_time_has_the_form_of_the_terminal(shown: Shown, seconds: float) -> None:
+    page = shown(a_run_of(CHAIN))
+    assert page.evaluate(f"duration({1000 * seconds})") == seconds_text(seconds)
+    page.send("Emulation.setTimezoneOverride", timezoneId="Asia/Tokyo")
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    forms = page.evaluate(
+        f"[clock, calendar, minute].map(form => timeOf({at.timestamp()}, form).textContent)"
+    )
+    assert forms == [f"{at:%H:%M:%S}", f"{at:%Y-%m-%d %H:%M:%S} UTC", f"{at:%Y-%m-%d %H:%M}"]
 
 
 def test_each_step_has_a_bar_in_the_timeline(shown: Shown) -> None:

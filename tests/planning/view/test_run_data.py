@@ -29,7 +29,7 @@ def told(session: Session, step: str) -> dict[str, Any]:
 def test_a_step_has_its_attempts_its_output_and_its_failure() -> None:
     session = Session()
     run_of(session)
-    error = "bad cannot reach its data now. Try again later, or go on without it."
+    error = "bad cannot reach its data now. Try again later, or continue without it."
     assert told(session, "fetch") == {"state": "completed", "spans": [["completed", 1]], "output": "fetch"}
     assert told(session, "bad") == {
         "state": "failed", "spans": [["failed", 1]], "error": error, "code": "storage", "cause": "it is gone",
@@ -91,6 +91,36 @@ def test_inputs_are_as_they_were_resolved_but_not_those_of_a_private_tool() -> N
     assert shown["show"]["inputs"] == '{"row":{"id":7},"by":"for ann-9f1","n":1}'
     assert [shown[name]["state"] for name in ("hide", "fail")] == ["completed", "failed"]
     assert "9f1" not in str([shown["find"], shown["hide"], shown["fail"]])
+
+
+def test_a_stored_run_has_resolved_inputs_whatever_became_of_the_step(tmp_path: Path) -> None:
+    def refuse(city: str) -> str:
+        raise ToolError(f"no city {city}")
+
+    tools = {
+        "find": lambda: {"city": "Bern"},
+        "refuse": refuse,
+        "wait": lambda city: city,
+        "hide": Tool("hide", "Hide", refuse, returns_private_data=True),
+    }
+    steps = [WorkflowStep(step_id="find", description="Find", type="tool", name="find")]
+    steps += [
+        WorkflowStep(
+            step_id=name, description=name, type="tool", name=name, depends_on=("find",),
+            inputs={"city": "${find.output.city}"}, on_failure="continue",
+        )
+        for name in list(tools)[1:]
+    ]  # fmt: skip
+    session, _ = kept(tmp_path / "plans.db")
+    run_workflow(
+        Workflow(steps=tuple(steps)), Capabilities(tools=tools), session=session, user_prompt="Rain?"
+    )
+    data = of_store(tmp_path / "plans.db")
+    shown = list(steps_of(data).values())
+    running = next(each for each in shown if each.get("wait", {}).get("state") == "in_progress")
+    assert running["wait"]["inputs"] == shown[-1]["refuse"]["inputs"] == '{"city":"Bern"}'
+    assert "Bern" not in str(shown[-1]["hide"])
+    assert next(each["graph"] for each in data["changes"] if "graph" in each)["prompt"] == "Rain?"
 
 
 def test_the_output_of_a_private_tool_is_not_told() -> None:

@@ -28,7 +28,7 @@ from session.stores import (
 
 PLAN = ("planning_setup_plan", {"objective": "Ship it", "initial_steps": ["Build", "Test", "Release"]})
 SETUP = SetupPlan("Fix the login bug", (NewPlanStep("Reproduce it"), NewPlanStep("Write a test")))
-BUSY = "another worker or program is writing to the store, for more than {} s: try again"
+BUSY = "another worker or program has been writing to the store for more than {} s: try again"
 
 
 class Place:

@@ -105,7 +105,7 @@ def test_a_plan_under_a_policy_goes_on(path: Path) -> None:
     session.dispatch(ApprovePlan())
     assert toolbox.call("planning_remove_step", {"step_id": "S004"}).message == "S004 removed."
     assert toolbox.call("planning_add_step", {"steps": ["New"]}).message == (
-        "Added S005. Ask the user to approve it before you go on."
+        "Added S005. Ask the user to approve it first."
     )
 
 

@@ -131,7 +131,7 @@ def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None
         with pytest.raises(StaleVersion) as error, here.transaction() as opened:
             opened.dispatch(Note("lost"))
             there.dispatch(Note("1"))
-        assert str(error.value) == "the session has version 1 by now, not 0: refresh it and try again"
+        assert str(error.value) == "the session has version 1, not 0: refresh it and try again"
         assert (here.version, texts(here)) == (0, [])
     else:
 

@@ -34,7 +34,7 @@ NO_STORE = (
     "restore it from a copy"
 )
 CUT = "{}, or its WAL, was cut: end the programs that use it, and restore it from a copy"
-OTHER = "another file has replaced {}, or of its WAL: end the programs that use it, and open it again"
+OTHER = "another file has replaced {}, or its WAL: end the programs that use it, and open it again"
 
 
 READS: dict[str, Callable[[Session], object]] = {

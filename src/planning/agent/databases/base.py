@@ -14,7 +14,7 @@ from planning.tools.contract import ToolExample
 
 
 class Database(Protocol):
-    """What a graph needs of a database. ``SqlDatabase`` is one; any object with these three is another.
+    """A database, as a graph needs it: a ``SqlDatabase``, or any object with these three.
 
     A model writes the statements: ``execute`` must run only those that read.
     """
@@ -24,20 +24,20 @@ class Database(Protocol):
         """The SQL that it takes, such as ``sqlite``, ``duckdb`` or ``postgresql``."""
 
     def get_schema(self) -> str:
-        """What it holds, as a model reads it."""
+        """The schema, as a model reads it."""
 
     def execute(self, sql: str) -> Mapping[str, Any]:
         """Run one statement.
 
         Returns:
             ``success``, ``data`` (a list of rows, each the list of its values) and ``columns`` (their names);
-            ``truncated`` where there are more rows. On failure ``error``, which a model reads, and ``code``:
+            ``truncated`` if there are more rows. On failure ``error``, which a model reads, and ``code``:
             ``parameter`` where the statement is wrong (also without a code), ``timeout`` or ``storage``.
         """
 
 
 def is_database(value: object) -> TypeIs[Database]:
-    """Whether an object is a ``Database``: by its methods, as its dialect may have to be looked up."""
+    """True if an object is a ``Database``: by its methods, as its dialect may have to be looked up."""
     return all(callable(getattr(value, name, None)) for name in ("get_schema", "execute"))
 
 

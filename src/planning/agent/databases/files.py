@@ -57,7 +57,7 @@ class _Question:
 
 
 class _Reader:
-    """A thread and the file that it alone reads. The thread ends with this object, or with the program."""
+    """A thread and the file that only it reads. The thread ends with this object, or with the program."""
 
     def __init__(self, file: OpenDatabase) -> None:
         self.file = file
@@ -68,7 +68,7 @@ class _Reader:
         _thread.start_new_thread(_serve, (self.jobs, file.rest))
 
     def stop(self, question: _Question) -> None:
-        """Stop a question, unless the thread is at another one by now."""
+        """Stop a question, unless the thread is already at another one."""
         with self.lock:
             if self.current is question:
                 self.file.deadline = 0.0
@@ -231,9 +231,9 @@ class SqlDatabase:
         is_server = self.dialect == "postgres"
         self._path = show_address(place) if is_server else place  # without a password
         self._place = place if is_server else str(Path(place).absolute())
-        self.timeout = float(_checked("timeout", timeout, (int, float), 0.001, _LONGEST))
-        self.max_rows = int(_checked("max_rows", max_rows, (int,), 1, _MOST_ROWS))
-        self.samples = int(_checked("samples", samples, (int,), 0, _MOST_SAMPLES))
+        self.timeout = float(_check_range("timeout", timeout, (int, float), 0.001, _LONGEST))
+        self.max_rows = int(_check_range("max_rows", max_rows, (int,), 1, _MOST_ROWS))
+        self.samples = int(_check_range("samples", samples, (int,), 0, _MOST_SAMPLES))
         self._readers = Readers()
         self._known: dict[str, tuple[tuple[int, ...], Any]] = {}  # what was read, and the file's stamp then
 
@@ -273,7 +273,7 @@ class SqlDatabase:
             return schema_text(tables, self.dialect, version)
 
         try:
-            return self._unchanged("schema", read)
+            return self._read_once("schema", read)
         except Failure as failure:
             if failure.kind == "timeout":
                 raise ToolTimeout(
@@ -304,7 +304,7 @@ class SqlDatabase:
             self._check_answer(statement, answer[0], until)
             columns, rows, truncated = answer
         except Failure as failure:
-            error, code = self._explained(failure, sql)
+            error, code = self._explain(failure, sql)
         return {
             "success": error is None,
             "data": rows,
@@ -386,7 +386,7 @@ class SqlDatabase:
             raise Failure("statement", problem)
 
     def _columns_of(self, sql: str, until: float) -> Columns:
-        """What the columns of a statement hold, to be asked in that time."""
+        """The values of the columns of a statement, to be asked for in that time."""
         from planning.agent.sql.columns import Columns
 
         def rows_of(sql: str) -> list[list[Any]] | None:
@@ -397,12 +397,12 @@ class SqlDatabase:
                     raise
                 return None
 
-        asked: dict[str, Any] = self._unchanged("answers", dict)
+        asked: dict[str, Any] = self._read_once("answers", dict)
         if len(asked) > _MOST_ASKED:  # other threads may use them still
             self._known.pop("answers", None)
         return Columns(sql, self.dialect, lambda: self._tables(until), rows_of, asked)
 
-    def _explained(self, failure: Failure, sql: str) -> tuple[str, ErrorKind]:
+    def _explain(self, failure: Failure, sql: str) -> tuple[str, ErrorKind]:
         """Why a statement failed, and what to do; names are looked up if one may be misspelled."""
         if failure.kind != "sql":
             return explain(failure, self._path, self.timeout)
@@ -414,14 +414,14 @@ class SqlDatabase:
     def _tables(self, until: float) -> Tables | None:
         """The tables with their columns; None where they cannot be read in that time."""
         try:
-            return self._unchanged(
+            return self._read_once(
                 "tables", lambda: self._ask(lambda file: file.tables(-1, until), until - monotonic())
             )
         except Failure:
             return None
 
-    def _unchanged(self, name: str, read: Callable[[], T]) -> T:
-        """What is read of the database, again only after it has changed."""
+    def _read_once(self, name: str, read: Callable[[], T]) -> T:
+        """The answer that is read of the database, again only after it has changed."""
         now, known = stamp(self._place, self.dialect), self._known.get(name)
         if known is not None and known[0] == now:
             value: T = known[1]
@@ -456,7 +456,7 @@ def locate(source: str | os.PathLike[str]) -> tuple[str, str]:
     return dialect, path
 
 
-def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, limit: float) -> Any:
+def _check_range(name: str, value: Any, kinds: tuple[type, ...], least: float, limit: float) -> Any:
     """A number in its range.
 
     Raises:

@@ -71,15 +71,17 @@ class OpenDatabase(ABC):
 
 
 def stamp(path: str, dialect: str) -> tuple[int, ...]:
-    """What differs once a file was changed or replaced: its identity, size and times, and those of its log.
+    """A stamp that differs once a file was changed or replaced: its identity, size, times, and its log's.
 
     A change in the same tick of the clock as the one before does not show.
     """
     if dialect == "postgres":
         return (int(monotonic() / _KEPT),) * (LOG_SIZE + 1)
     try:
+        found = Path(
+            path
+        ).stat()  # before `resolve`, which has an error of its own for a loop until Python 3.13
         file = Path(path).resolve() if Path(path).is_symlink() else Path(path)  # logs are at the target
-        found = file.stat()
     except FileNotFoundError:
         raise Failure("missing") from None
     except PermissionError:
@@ -97,7 +99,7 @@ def stamp(path: str, dialect: str) -> tuple[int, ...]:
 
 
 def is_settled(known: tuple[int, ...], seconds: float) -> bool:
-    """Whether the last change that a stamp shows is older than that: a later one would show."""
+    """True if the last change that a stamp shows is older than that: a later one would show."""
     return max(known[3], known[-1]) < time_ns() - seconds * 1e9
 
 

@@ -77,9 +77,9 @@ class PostgresDatabase(OpenDatabase):
     def run(self, sql: str, most_rows: int) -> Answer:
         """See ``OpenDatabase``."""
         with self._session() as connection:
-            columns = _prepared(connection, sql)
+            columns = _prepare(connection, sql)
             _check_calls(connection, sql)
-            rows_of: Any = connection.cursor().stream(f"{_measured(sql, columns)} LIMIT {most_rows + 1}")
+            rows_of: Any = connection.cursor().stream(f"{_limit_rows(sql, columns)} LIMIT {most_rows + 1}")
             with closing(rows_of) as stream:
                 rows, is_more = fetched((row[:-1] for row in stream), most_rows)
                 if is_more and len(rows) < most_rows:
@@ -156,7 +156,7 @@ class PostgresDatabase(OpenDatabase):
         return Failure("sql", f"{text or error}; {hint.rstrip('.')}" if hint else text or str(error))
 
 
-def _prepared(connection: psycopg.Connection[Any], sql: str) -> list[tuple[str, int]]:
+def _prepare(connection: psycopg.Connection[Any], sql: str) -> list[tuple[str, int]]:
     """The names and types of the columns of a statement, which the server only reads.
 
     In this protocol it takes one statement.
@@ -175,7 +175,7 @@ def _check(result: PGresult) -> None:
         raise psycopg.errors.error_from_result(result)
 
 
-def _measured(sql: str, columns: list[tuple[str, int]]) -> str:
+def _limit_rows(sql: str, columns: list[tuple[str, int]]) -> str:
     """A statement that fails where a row is too large for an answer, before the row is sent."""
     names = [f"c{number}" for number in range(len(columns))]
     sizes = [

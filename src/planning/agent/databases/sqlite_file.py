@@ -1,12 +1,12 @@
 """An SQLite file, and how it is read as of one moment without a file beside it.
 
-Of a database in WAL mode SQLite, even when it opens it for reading, makes the files ``-wal`` and ``-shm``
+For a database in WAL mode, SQLite makes the files ``-wal`` and ``-shm``, even when it opens it for reading,
 and leaves them there. So as long as there is no ``-wal`` with changes in it, the file is opened as one that
 does not change (``immutable``), and a statement during which it changed after all is run again. Where a
 ``-wal`` has changes in it, its writer has a ``-shm`` too, which readers share; only if the writer died and
 its ``-shm`` was lost, SQLite creates it again.
 
-The file is opened by SQLite alone: a process that closes a file in any other way gives up all its locks on
+Only SQLite opens the file: a process that closes a file in any other way gives up all its locks on
 it, those of other connections included.
 """
 
@@ -213,7 +213,7 @@ class SqliteFile(OpenDatabase):
     def tables(self, samples: int, until: float) -> list[Table]:
         """See ``OpenDatabase``."""
         with self._session():
-            return self._steadily(lambda connection: self._described(connection, samples, until))
+            return self._steadily(lambda connection: self._describe(connection, samples, until))
 
     def interrupt(self) -> None:
         """See ``OpenDatabase``."""
@@ -271,7 +271,7 @@ class SqliteFile(OpenDatabase):
         connection.setlimit(_LENGTH, min(_LONGEST_VALUE, _LARGEST_ROW // values))
 
     @contextmanager
-    def _lifted(self, connection: sqlite3.Connection) -> Iterator[None]:
+    def _lift_guard(self, connection: sqlite3.Connection) -> Iterator[None]:
         """Let statements of this package read the description of the tables."""
         self._begin(connection)
         self._is_lifted = True
@@ -301,7 +301,7 @@ class SqliteFile(OpenDatabase):
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}").close()
         connection.set_authorizer(self._authorize)
-        with self._lifted(connection):  # connecting a virtual table takes more rights than reading it
+        with self._lift_guard(connection):  # connecting a virtual table takes more rights than reading it
             for (table,) in connection.execute(_VIRTUAL).fetchall():
                 with suppress(sqlite3.DatabaseError):  # this SQLite may lack its module
                     connection.execute(select("1", quoted(table), 0)).close()
@@ -344,7 +344,7 @@ class SqliteFile(OpenDatabase):
         return bound
 
     def _keeps_log(self) -> bool:
-        """Whether the file is in WAL mode: without locks SQLite cannot open one that is."""
+        """True if the file is in WAL mode: without locks SQLite cannot open one that is."""
         try:
             with closing(_connect(self._place, "nolock=1")) as connection:
                 connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").close()
@@ -363,7 +363,7 @@ class SqliteFile(OpenDatabase):
         except sqlite3.OperationalError as error:
             if not str(error).startswith("Could not decode to UTF-8"):
                 raise
-        connection.text_factory = _decoded  # from now on
+        connection.text_factory = _decode  # from now on
         return self._rows(connection, sql, most_rows)
 
     def _rows(self, connection: sqlite3.Connection, sql: str, most_rows: int) -> Answer:
@@ -376,10 +376,10 @@ class SqliteFile(OpenDatabase):
 
     # Tables
 
-    def _described(self, connection: sqlite3.Connection, samples: int, until: float) -> list[Table]:
-        connection.text_factory = _decoded
+    def _describe(self, connection: sqlite3.Connection, samples: int, until: float) -> list[Table]:
+        connection.text_factory = _decode
         try:
-            with self._lifted(connection):
+            with self._lift_guard(connection):
                 tables = self._read_tables(connection)
                 if samples >= 0:
                     self._until = min(self.deadline, until)
@@ -436,5 +436,5 @@ class SqliteFile(OpenDatabase):
                     return
 
 
-def _decoded(text: bytes) -> str:
+def _decode(text: bytes) -> str:
     return text.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What the columns of a statement hold, which the database is asked.
+"""The contents of a statement's columns, which the database is asked.
 
 A column, or what a view, a query in FROM, a WITH or an alias makes of one, is written as an expression of the
 columns of tables. The database computes it for a few thousand rows.
@@ -33,7 +33,7 @@ Node = Any
 
 
 def attempt(look: Callable[[], T]) -> T | None:
-    """What a function returns; None if it fails: sqlglot may fail in any way, as in a recursion too deep."""
+    """The result of a function; None if it fails: sqlglot may fail in any way, as in a recursion too deep."""
     try:
         return look()
     except Exception:  # noqa: BLE001 - then there is no hint, and the database has the last word
@@ -67,7 +67,7 @@ def parsed(sql: str, dialect: Any) -> Node:
 
 @attrs.frozen(eq=False)
 class TableSource:
-    """A table or view of the database, or a query, in FROM, where it has an alias."""
+    """A table or view of the database, or a query, in FROM, with its alias if it has one."""
 
     alias: str
     title: str  # the name of a table, or the alias of a query
@@ -79,7 +79,7 @@ class TableSource:
     cte: str = ""  # the name of a query in WITH
 
     def has(self, name: str) -> bool:
-        """Whether it has a column of that name, in any case."""
+        """True if it has a column of that name, in any case."""
         return any(each.lower() == name.lower() for each in self.columns or ())
 
 
@@ -238,7 +238,7 @@ class Columns:
 
     @cached_property
     def tree(self) -> Tree:
-        """What it reads."""
+        """The tables and columns that it reads."""
         return Tree(self.root, self.tables() or ())
 
     def text(self, node: Node) -> str:
@@ -317,13 +317,13 @@ class Columns:
             return frozenset()
 
     def is_any(self, node: Node, condition: str) -> bool:
-        """Whether a condition is true of any value of an expression, in all rows."""
+        """True if a condition is true of any value of an expression, in all rows."""
         values = Values(self, is_whole=True)
         written = values.write(node)
         return bool(values.rows("1", f"{written} <> '' AND {condition.format(written)}", 1))
 
     def affinity(self, node: Node) -> str | None:
-        """What a column of a table was declared as: ``int``, ``text``, or its type in another case."""
+        """The declared type of a table's column: ``int``, ``text``, or its type in lower case."""
         _, source = self.tree.owner(node) if isinstance(node, exp.Column) else (None, None)
         kind = None if source is None else source.types.get(node.name.lower())
         return kind and ("int" if "int" in kind else "text" if re.search("char|text|clob", kind) else kind)
@@ -332,7 +332,7 @@ class Columns:
 def missing_values(columns: Columns) -> list[str]:
     """The strings that a statement compares with a column which does not hold them, and what it has instead.
 
-    They are why most statements return nothing: a name in another case, another word for a status.
+    They are why most statements return nothing: a name in a different case, another word for a status.
     """
     lines = list[str]()
     for node, _ in columns.tree.all_of(exp.EQ, exp.In):
@@ -361,7 +361,7 @@ def missing_values(columns: Columns) -> list[str]:
 
 
 def _kinds_in(rows: Rows) -> Rows:
-    """The kinds of values, by what SQLite says of them and their beginnings."""
+    """The kinds of values, by SQLite's names for them and their beginnings."""
     kinds = {
         kind_of(text) if kind == "text" else "number" if kind in _NUMBERS else kind for kind, text in rows
     }
@@ -401,7 +401,7 @@ class Values:
 
     def write(self, node: Node) -> str:
         """An expression for the questions about its values."""
-        written = self._inlined(node, self._columns.tree.around(node), 0)
+        written = self._inline(node, self._columns.tree.around(node), 0)
         if isinstance(written, exp.Column):  # as most are
             return f"{written.table}.{quoted(written.name)}"
         return f"({self._columns.text(written)})"
@@ -409,7 +409,7 @@ class Values:
     def rows(
         self, what: str, condition: str, limit: int = 1, fold: Callable[[Rows], Rows] | None = None
     ) -> Rows:
-        """What the rows that fulfil a condition have; a LookupError if the database has no answer."""
+        """The rows that fulfil a condition; a LookupError if the database has no answer."""
         sources, is_single = [], len(self._read) == 1
         for place, (source, names) in enumerate(self._read.items()):
             found = f"SELECT {', '.join(map(quoted, names))} FROM {source}"  # noqa: S608 - names are quoted, and run by what can only read
@@ -432,8 +432,8 @@ class Values:
         ]
         return " AND ".join(f"{name} IS NOT NULL" for name in names) or "1"
 
-    def _inlined(self, node: Node, select: Select | None, depth: int) -> Node:
-        """A copy of an expression that reads the columns of tables alone."""
+    def _inline(self, node: Node, select: Select | None, depth: int) -> Node:
+        """A copy of an expression that reads only the columns of tables."""
         self._size += 1
         if depth > _DEEPEST or self._size > _LARGEST:
             raise LookupError
@@ -444,15 +444,15 @@ class Values:
             if not isinstance(query, exp.Select) or len(query.expressions) != 1:
                 raise LookupError
             inner = self._columns.tree.selects.get(id(query))
-            return exp.Paren(this=self._inlined(query.expressions[0].unalias(), inner, depth + 1))
+            return exp.Paren(this=self._inline(query.expressions[0].unalias(), inner, depth + 1))
         if isinstance(node, _COUNTS):
             return exp.Literal.number(1)
         if isinstance(node, _FRACTIONS):
             return exp.Literal.number("1.5")
         if isinstance(node, _AROUND):
-            return self._inlined(node.this or node.expressions[0], select, depth)
+            return self._inline(node.this or node.expressions[0], select, depth)
         if isinstance(node, _SAME):  # a function: it takes the type affinity of a column
-            same = self._inlined(node.this, select, depth)
+            same = self._inline(node.this, select, depth)
             if isinstance(node, exp.Sum):
                 return exp.Paren(this=exp.Add(this=exp.Paren(this=same), expression=exp.Literal.number(0)))
             return exp.Nullif(this=same, expression=exp.Literal.string(""))
@@ -462,7 +462,7 @@ class Values:
         def copied(value: Any) -> Any:
             if isinstance(value, list):
                 return [copied(each) for each in value]
-            return self._inlined(value, select, depth) if isinstance(value, exp.Expression) else value
+            return self._inline(value, select, depth) if isinstance(value, exp.Expression) else value
 
         if isinstance(node, exp.Cast) and node.is_type(*FOREIGN_TYPES):
             numeric = exp.DataType.build("NUMERIC", udt=True)
@@ -470,14 +470,14 @@ class Values:
         return type(node)(**{name: copied(value) for name, value in node.args.items()})
 
     def _column(self, table: str, name: str, select: Select | None, depth: int) -> Node:
-        """What a column is, as an expression of the columns of tables."""
+        """A column as an expression of the columns of tables."""
         owned = None if select is None else select.owner(exp.column(name, table or None))
         if owned is None:
             outputs = [] if select is None or table else select.node.expressions
             meant = [each.unalias() for each in outputs if each.alias.lower() == name.lower()]
             if not meant:
                 raise LookupError
-            return exp.Paren(this=self._inlined(meant[0], select, depth + 1))
+            return exp.Paren(this=self._inline(meant[0], select, depth + 1))
         select, source = owned
         if source.is_table:
             known = [each for each in source.columns or () if each.lower() == name.lower()]
@@ -494,7 +494,7 @@ class Values:
         names = source.columns or [each for each, _ in outputs]
         for written, (_, expression) in zip(names, outputs, strict=True):
             if written.lower() == name.lower():
-                return exp.Paren(this=self._inlined(expression, within, depth + 1))
+                return exp.Paren(this=self._inline(expression, within, depth + 1))
         raise LookupError
 
     def _of_table(self, source: str, name: str) -> Node:

@@ -46,7 +46,7 @@ def closest(
 
 
 def _rank(own: list[str], words: list[str], table: list[str]) -> int:
-    """How surely a wrong name means one that exists, by the words of both and of its table; 0 is surest."""
+    """The distance of a wrong name from one that exists, by the words of both; 0 is the nearest."""
     behind = _behind(own, table)
     is_part = set(words) < set(own) and set(words) - _VAGUE
     whole = (
@@ -108,7 +108,7 @@ def diagnose(
 
 
 def _difference(text: str, sql: str, dialect: str) -> str:
-    """What a statement has that this database lacks, and what there is instead, as the prompt says it too."""
+    """A part of a statement that this database lacks, and the one it has instead, as in the prompt."""
     lacked = " ".join(filter(None, (word for found in _LACKED.findall(text) for word in found)))
     for words, behind in ((lacked, ""), (sql, _USED)) if _FOREIGN.search(text) else ():
         for pattern, line in DIFFERENCES.get(sql_name(dialect), ()):
@@ -142,7 +142,7 @@ def _no_table(case: _Case) -> str:
         near and near[0].lower() == word.lower() and case.dialect != "postgres"
     ):  # SQLite says so of x.* where x is not in FROM
         return f"{identifier(near[0])} is not in FROM; join it"
-    remedy = f"; the tables are {_listed(known)}" if known else ""
+    remedy = f"; the tables are {_join(known)}" if known else ""
     if near:
         remedy = f"; did you mean {' or '.join(map(identifier, near))}?"
     return f"no such table: {word}{remedy}"
@@ -201,7 +201,7 @@ def _unknown(tree: Tree, owner: str, name: str) -> tuple[Any, Select | None]:
 def _column_of(
     owner: str, name: str, sources: Sequence[TableSource], tables: Sequence[Mapping[str, Any]]
 ) -> str:
-    """What was meant by a column of a certain table."""
+    """The probable meaning of a column of a certain table."""
     meant = [each for each in sources if owner.lower() in (each.alias.lower(), each.title.lower())][:1]
     if not meant:
         here = ", ".join(sorted({identifier(each.alias) for each in sources}))
@@ -224,7 +224,7 @@ def _elsewhere(name: str, sources: Sequence[TableSource], tables: Sequence[Mappi
     near = closest(name, groups, by_spelling=False)
     have = dict.fromkeys(groups[place][0] for place, _ in near)
     if len(have) == 1:
-        columns = _listed([each for _, each in near])
+        columns = _join([each for _, each in near])
         return f"{identifier(*have)} has {columns}, and the query does not read it; join it"
     if have:
         columns = ", ".join(f"{identifier(groups[place][0])}.{identifier(each)}" for place, each in near)
@@ -268,9 +268,9 @@ _NAMES: Final[tuple[tuple[str, Callable[[_Case], str]], ...]] = (
 
 def _has(sources: Iterable[TableSource]) -> str:
     known = {each.title: each.columns for each in sources if each.columns}
-    listed = [f"{identifier(title)} has {_listed(columns)}" for title, columns in known.items()]
+    listed = [f"{identifier(title)} has {_join(columns)}" for title, columns in known.items()]
     return "; ".join(listed[:3]) or "check the name"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     return listed(map(identifier, names), _LISTED)

@@ -1,4 +1,4 @@
-"""Which statements are sent to a database: a single read-only one.
+"""The check of statements before a database gets them: a single read-only one.
 
 This check only gives the model a clear message early. The security boundary is the connection, which allows
 nothing but reading; so a statement that cannot be tokenized is left to the database.
@@ -59,13 +59,13 @@ class Failure(Exception):
 
 
 def is_statement(text: str) -> bool:
-    """Whether a text begins as a statement of any kind does."""
+    """True if text begins as a statement of any kind does."""
     first = _FIRST.search(_COMMENT.sub(" ", text[:2_000]))
     return first is None or _STATEMENT.fullmatch(normalize("NFKC", first[0])) is not None
 
 
 def is_sentence(text: str) -> bool:
-    """Whether a text begins with words that are not those of a statement."""
+    """True if text begins with words that are not those of a statement."""
     return not is_statement(text) and _SENTENCE.match(text[:2_000]) is not None
 
 
@@ -75,18 +75,18 @@ def wrote_text(text: str) -> str:
 
 
 def check(sql: object, dialect: str) -> str:
-    """The one statement in a text, without what ends it; a Failure if it must not be run."""
+    """The one statement in the text, without what ends it; a Failure if it must not be run."""
     if not isinstance(sql, str):
-        raise _refused(f"the SQL must be text, got {type(sql).__name__}; send one SELECT")
+        raise _refuse(f"the SQL must be text, got {type(sql).__name__}; send one SELECT")
     if len(sql) > _LONGEST:
-        raise _refused(f"the SQL has {len(sql):,} characters, at most {_LONGEST:,}; send a shorter SELECT")
+        raise _refuse(f"the SQL has {len(sql):,} characters, at most {_LONGEST:,}; send a shorter SELECT")
     if "\0" in sql:
-        raise _refused("the SQL contains a null character; remove it")
+        raise _refuse("the SQL contains a null character; remove it")
     if _HALVES.search(sql):
-        raise _refused("the SQL contains a lone surrogate; correct the SQL")
+        raise _refuse("the SQL contains a lone surrogate; correct the SQL")
     text = sql.removeprefix("\ufeff")
     if is_sentence(text):
-        raise _refused(wrote_text(text))
+        raise _refuse(wrote_text(text))
     tokens = _tokens(text, dialect)
     if tokens is None:
         return text
@@ -95,20 +95,20 @@ def check(sql: object, dialect: str) -> str:
     begins = [0, *(place + 1 for place in ends)]
     statements = [(begin, end) for begin, end in zip(begins, ends, strict=False) if begin < end]
     if not statements:
-        raise _refused(EMPTY)
+        raise _refuse(EMPTY)
     if len(statements) > 1:
-        raise _refused(f"{len(statements)} statements are refused; send one SELECT")
+        raise _refuse(f"{len(statements)} statements are refused; send one SELECT")
     first, end = statements[0]
     start = next((place for place in range(first, end) if words[place] != "("), first)
     word = _main_word(words[start:end]) if words[start] == "WITH" else words[start]
     if word not in _READING[dialect] | {"("}:
-        raise _refused(f"{show(word) if not word.isalpha() else word} {ONLY_READING}")
+        raise _refuse(f"{show(word) if not word.isalpha() else word} {ONLY_READING}")
     if "(" in {word, words[first]} - _READING[dialect]:
-        raise _refused(_NO_BRACKETS)
+        raise _refuse(_NO_BRACKETS)
     return text[tokens[first].start : tokens[end].start if end < len(tokens) else len(text)]
 
 
-def _refused(message: str) -> Failure:
+def _refuse(message: str) -> Failure:
     return Failure("statement", message)
 
 
@@ -125,10 +125,10 @@ def _tokens(sql: str, dialect: str) -> list[Any] | None:
 
 
 def _main_word(words: list[str]) -> str:
-    """What follows the tables of a WITH: the word behind the bracket that closes the last one's body.
+    """The word that follows the tables of a WITH, behind the bracket that closes the last one's body.
 
-    A bracket is followed by a comma where there are more, and by AS or USING KEY where it closed a list of
-    columns. Where there is none, the text is not a statement, and the database says so.
+    A bracket is followed by a comma if there are more, and by AS or USING KEY where it closed a list of
+    columns. If there is none, the text is not a statement, and the database says so.
     """
     depth = 0
     for word, after in pairwise(words):

@@ -50,7 +50,7 @@ _IS_NUMBER: Final = f"(typeof({{0}}) IN ('integer', 'real') OR {_IS_DIGITS})"
 _IS_COMPACT: Final = f"{{0}} GLOB '{'[0-9]' * 8}'"
 _DAY: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _ISO: Final = {"date": _DAY, "date with a time": f"{_DAY} *", "date with T": f"{_DAY}T*"}
-"""What each value of some kinds is like."""
+"""A description of the values of some kinds."""
 _MOST_LISTED: Final = 5
 
 
@@ -130,7 +130,7 @@ def _null(columns: Columns, node: Node) -> Problem | None:
 
 
 def _around(node: Node) -> Node:
-    """What a node is in, without brackets."""
+    """The node around a node, without brackets."""
     node = node.parent
     while isinstance(node, exp.Paren):
         node = node.parent
@@ -160,7 +160,7 @@ def _null_of_query(columns: Columns, node: Node) -> Problem | None:
             return ("query", columns.text(node)) if columns.ask_within(asked, node) else None
     is_empty = exp.or_(*(exp.column(name).is_(exp.Null()) for name in names))
     alias = exp.TableAlias(this=exp.to_identifier("q"), columns=[exp.to_identifier(name) for name in names])
-    if columns.dialect == "sqlite":  # it names columns in WITH alone
+    if columns.dialect == "sqlite":  # it names columns only in WITH
         asked = exp.select("1").from_("q").where(is_empty)
         asked.set("with_", exp.With(expressions=[exp.CTE(this=query.copy(), alias=alias)]))
     else:
@@ -171,7 +171,7 @@ def _null_of_query(columns: Columns, node: Node) -> Problem | None:
 # What columns hold
 
 
-def _counted(columns: Columns, node: Node) -> Problem | None:
+def _find_arithmetic(columns: Columns, node: Node) -> Problem | None:
     """Arithmetic on dates, times or text."""
     if _is_guarded(node):
         return None
@@ -202,7 +202,7 @@ def _true(columns: Columns, node: Node) -> Problem | None:
 
 
 def _is_guarded(node: Node, *, in_coalesce: bool = False) -> bool:
-    """Whether a node is computed only if a condition is true, which a sample does not show."""
+    """True if a node is computed only if a condition is true, which a sample does not show."""
     while node is not None and not isinstance(node, (exp.Query, exp.Connector)):
         is_choice = isinstance(node.parent, exp.Coalesce) and (in_coalesce or node.arg_key == "expressions")
         if is_choice or node.arg_key in {"true", "default", "false"}:
@@ -211,7 +211,7 @@ def _is_guarded(node: Node, *, in_coalesce: bool = False) -> bool:
     return False
 
 
-def _compared(columns: Columns, node: Node) -> Problem | None:
+def _find_comparison(columns: Columns, node: Node) -> Problem | None:
     """Text or a date compared with a number, or dates in two spellings."""
     found = [_compare(columns, *pair) for pair in islice(_pairs(node), _MOST_LISTED)]
     if isinstance(node, exp.In) and not isinstance(node.this, exp.Tuple) and not all(found):
@@ -239,7 +239,7 @@ def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> P
 
 
 def _is_plain(columns: Columns, kind: type[Node], first: Node, second: Node) -> bool:
-    """Whether two columns of one declared type are joined, or a word is looked for in a column of text."""
+    """True if two columns of one declared type are joined, or a word is looked for in a column of text."""
     if kind is not exp.EQ:
         return False
     types, word = [columns.affinity(each) for each in (first, second)], second.unnest()
@@ -255,7 +255,7 @@ def _mismatch(
     if "digits" not in kinds:
         if not is_written:
             is_wrong = not columns.is_any(text, _IS_NUMBER)
-        else:  # a word that a column of numbers does not have is no mistake in <>
+        else:  # a word that a column of numbers does not have is right in <>
             is_wrong = bool(kinds & DATES) or kind is exp.EQ
             is_wrong = is_wrong and not columns.is_any(number, "typeof({0}) = 'text'")
         return ("date and number" if kinds & DATES else "never", *words) if is_wrong else None
@@ -285,7 +285,7 @@ def _is_respelled(
     kinds: frozenset[str],
     others: frozenset[str],
 ) -> bool:
-    """Whether all dates of one side are written in another way than those of the other."""
+    """True if all dates of one side are written in another way than those of the other."""
     if isinstance(first.unnest(), exp.Literal):
         first, second, kinds, others = second, first, others, kinds
     is_equality, literal = issubclass(kind, _EQUAL), second.unnest()
@@ -317,7 +317,7 @@ def _cast(columns: Columns, node: Node) -> Problem | None:
     return "cast", columns.text(node.this), kind, function
 
 
-def _lost(columns: Columns, node: Node) -> Problem | None:
+def _find_lost(columns: Columns, node: Node) -> Problem | None:
     """A date function that is NULL, or its own format, for all values that it is given."""
     written = columns.text(node)
     name, is_fixed = _DATE_FUNCTION.match(written), node.find(exp.Query, exp.Null) is not None
@@ -338,7 +338,7 @@ def _lost(columns: Columns, node: Node) -> Problem | None:
     return ("format" if is_format else "lost", written) if is_lost else None
 
 
-def _divided(columns: Columns, node: Node) -> Problem | None:
+def _find_division(columns: Columns, node: Node) -> Problem | None:
     """A division of whole numbers that loses the rest."""
     first, second = columns.text(node.this), columns.text(node.expression)
     around = _around(node)
@@ -383,7 +383,7 @@ def _any_row(columns: Columns, node: exp.Select) -> Problem | None:
     if is_of_one_row or not (calls or group):
         return None
     places = [*node.expressions, *(terms if group else terms[: 1 if having else 0])]
-    items = [_meant(columns, item.unnest(), node, aliases) for item in (group.expressions if group else ())]
+    items = [_resolve(columns, item.unnest(), node, aliases) for item in (group.expressions if group else ())]
     bare = dict[str, str]()  # a check, and the column as it was written
     for place in places:
         for spelled, written in _bare(columns, place.unalias(), node, items, {*map(id, calls)}):
@@ -418,8 +418,8 @@ def _calls(place: Node) -> Iterator[Node]:
             yield outside
 
 
-def _meant(columns: Columns, item: Node, node: exp.Select, aliases: Mapping[str, Node]) -> Node:
-    """What an item of GROUP BY means: a number or an alias is something that is selected."""
+def _resolve(columns: Columns, item: Node, node: exp.Select, aliases: Mapping[str, Node]) -> Node:
+    """The meaning of an item of GROUP BY: a number or an alias is something that is selected."""
     if item.is_int and 0 < int(item.name) <= len(node.expressions):
         return node.expressions[int(item.name) - 1].unalias().unnest()
     is_alias = isinstance(item, exp.Column) and columns.tree.owner(item)[1] is None
@@ -504,8 +504,8 @@ _SENTENCES: Final = {
         "date({0})"
     ),
     "lost": (
-        "{0} is not a date for any value: SQLite has no such format or modifier, or takes its arguments in "
-        "another order; write strftime('%Y-%m', x), or date(x, '-30 days')"
+        "{0} is not a date for any value: SQLite has no such format or modifier, or needs its arguments in "
+        "a different order; write strftime('%Y-%m', x), or date(x, '-30 days')"
     ),
     "format": "{0} is its first argument, unchanged; write strftime('%Y-%m', x) for parts of a date",
     "cast": "SQLite has no type {1}, and casts to a number; write {2}({0}) for CAST({0} AS {1})",
@@ -519,7 +519,7 @@ _SENTENCES: Final = {
     ),
     "division": f"{{0}} {DROPS}; write {{1}} * 1.0 / {{2}} if it should not",
 }
-"""What is wrong, and what to do."""
+"""The error, and what to do."""
 
 Rule = tuple[tuple[type[Node], ...], Callable[[Columns, Any], Problem | None], tuple[str, ...]]
 """The nodes that may be wrong, what asks the database about one of them, and in which dialects."""
@@ -529,11 +529,11 @@ _EVERYWHERE: Final = ("sqlite", "duckdb", "postgres")
 _RULES: Final[tuple[Rule, ...]] = (
     ((*_COMPARING, *_MATCHING), _null, _EVERYWHERE),
     ((exp.Not, exp.NEQ), _null_of_query, _EVERYWHERE),
-    (_COUNTING, _counted, _SQLITE),
+    (_COUNTING, _find_arithmetic, _SQLITE),
     ((exp.Where, exp.Having, exp.And, exp.Or, exp.Not, exp.If), _true, _SQLITE),
-    (_COMPARING, _compared, _SQLITE),
-    ((exp.TimeToStr, exp.Anonymous, exp.Date, exp.Format), _lost, _SQLITE),
+    (_COMPARING, _find_comparison, _SQLITE),
+    ((exp.TimeToStr, exp.Anonymous, exp.Date, exp.Format), _find_lost, _SQLITE),
     ((exp.Cast,), _cast, _SQLITE),
     ((exp.Select,), _any_row, _SQLITE),
 )
-_DIVISION: Final[Rule] = ((exp.Div,), _divided, ("sqlite", "postgres"))
+_DIVISION: Final[Rule] = ((exp.Div,), _find_division, ("sqlite", "postgres"))

@@ -52,7 +52,7 @@ DIFFERENCES: Final = {
         ("", "a / b of whole numbers keeps the rest; a // b drops it"),
         (
             "TOP|CHARINDEX|ISNULL|NVL",
-            "LIKE minds the case of letters, ILIKE ignores it; LIMIT, strpos, coalesce",
+            "LIKE is case-sensitive, ILIKE is not; LIMIT, strpos, coalesce",
         ),
     ),
     "postgres": (
@@ -68,7 +68,7 @@ DIFFERENCES: Final = {
         ("", "a / b of whole numbers drops the rest; write a::numeric / b, and round(x::numeric, 2)"),
         (
             "GLOB|REGEXP|TOP|INSTR|CHARINDEX|LEN",
-            "LIKE minds the case of letters, ILIKE ignores it; LIMIT, strpos, length",
+            "LIKE is case-sensitive, ILIKE is not; LIMIT, strpos, length",
         ),
         (
             "GROUP_CONCAT|IFNULL|NVL|ISNULL|IF|IIF",
@@ -76,7 +76,7 @@ DIFFERENCES: Final = {
         ),
     ),
 }
-"""What differs in the SQL of each database, at most six lines, each behind the words that it explains."""
+"""The differences in the SQL of each database, at most six lines, each behind the words it explains."""
 _WORDS: Final = """
     ADD ALL ALTER ANALYSE ANALYZE AND ANTI ANY ARRAY AS ASC ASOF ASYMMETRIC AT AUTHORIZATION
     AUTOINCREMENT BETWEEN BINARY BOTH BY CASE CAST CHECK COLLATE COLLATION COLUMN COLUMNS COMMIT
@@ -112,7 +112,7 @@ _PARTS: Final = (
     (0, _ALL, "no values"),
     *((0, most, f"at most {most} columns of a table and no values") for most in (100, 30, 10, 3, 0)),
 )
-"""How many values of a column and columns of a table are shown, and a phrase for that."""
+"""The number of values of a column and columns of a table that are shown, and a phrase for that."""
 
 
 def sql_name(dialect: str) -> str:

@@ -65,13 +65,13 @@ async def after_call(
         return result
     try:
         asked = await _ask(ctx, session, result)
-    except StoreError:  # the call was carried out
+    except StoreError:  # the call was run
         return result
     return _with(result, asked) if isinstance(asked, str) else asked
 
 
 async def _ask(ctx: _Context, session: Session, reply: ToolResult | None) -> types.InputRequiredResult | str:
-    """Ask the user; what the model is to read of the decision, which is empty where there is none."""
+    """Ask the user; returns the decision for the model to read, empty if there is none."""
     pending, client = pending_approval(session), ctx.session.client_params
     if pending is None or client is None or client.capabilities.elicitation is None:
         return ""
@@ -91,7 +91,7 @@ async def _ask(ctx: _Context, session: Session, reply: ToolResult | None) -> typ
 
 
 def _state_of(params: types.CallToolRequestParams) -> tuple[Any, str | None]:
-    """What was asked, and the reply to the call if it was made: as the client sends them back."""
+    """The question, and the reply to the call if it was made: as the client sends them back."""
     try:
         digest, reply = json.loads(params.request_state or "")
     except (ValueError, TypeError, RecursionError):
@@ -119,7 +119,7 @@ def _decide(session: Session, digest: object, answer: types.ElicitResult) -> str
 
 
 def _is_of(pending: PendingApproval, command: object) -> bool:
-    """Whether the plan that waits still has what a call set up or changed."""
+    """True if the plan that waits still has what a call set up or changed."""
     objective, steps, _ = pending.content
     made = [step.title for step in getattr(command, "initial_steps", getattr(command, "steps", ()))]
     made += [command.title] if isinstance(command, UpdateStep) and command.title is not None else []

@@ -37,7 +37,7 @@ async def tools_from(client: _AnyClient, *, prefix: str = "", timeout: float = _
     Args:
         client: A connected client, which must stay open as long as the tools are used.
         prefix: What the names begin with here, to tell the tools of several servers apart.
-        timeout: The seconds after which a call is given up.
+        timeout: The seconds after which a call times out.
 
     Raises:
         ToolError: The server did not list its tools, or one cannot be used; the message says why.
@@ -45,7 +45,7 @@ async def tools_from(client: _AnyClient, *, prefix: str = "", timeout: float = _
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(timeout):
-            listed = await _listed(client)
+            listed = await _list(client)
     except (TimeoutError, MCPError, ValidationError, OSError) as error:
         raise ToolError(f"the MCP server did not list its tools: {_reason(error, timeout)}") from None
     return tuple(_tool(client, each, prefix, timeout, loop) for each in listed)
@@ -84,7 +84,7 @@ async def open_server(command: str, *, timeout: float = _TIMEOUT) -> AsyncIterat
             await client.__aexit__(None, None, None)
 
 
-async def _listed(client: _AnyClient) -> list[types.Tool]:
+async def _list(client: _AnyClient) -> list[types.Tool]:
     """All pages of a server's tools."""
     tools: list[types.Tool] = []
     cursor = None
@@ -105,7 +105,7 @@ def _tool(
     client: _AnyClient, listed: types.Tool, prefix: str, timeout: float, loop: asyncio.AbstractEventLoop
 ) -> Tool:
     async def there(arguments: dict[str, Any]) -> Any:
-        return _value(listed.name, await _called(client, listed.name, arguments, timeout))
+        return _value(listed.name, await _call(client, listed.name, arguments, timeout))
 
     async def call(arguments: dict[str, Any]) -> Any:
         if asyncio.get_running_loop() is loop:
@@ -127,7 +127,7 @@ def _tool(
         raise ToolError(f"the MCP server's tool {show(listed.name)} cannot be used: {error}") from None
 
 
-async def _called(
+async def _call(
     client: _AnyClient, name: str, arguments: dict[str, Any], timeout: float
 ) -> types.CallToolResult:
     if isinstance(client, Client) and not _is_open(client):
@@ -137,7 +137,7 @@ async def _called(
             return await client.call_tool(name, arguments)
     except (TimeoutError, MCPError) as error:
         if isinstance(error, TimeoutError) or error.code == types.REQUEST_TIMEOUT:
-            raise ToolTimeout(f"{name} took longer than {timeout:g} s and was given up") from None
+            raise ToolTimeout(f"{name} did not answer within {timeout:g} s") from None
         if error.code == types.CONNECTION_CLOSED:
             raise _closed(name) from None
         raise ToolError(f"{name} was refused by its MCP server: {_reason(error, timeout)}") from None
@@ -157,7 +157,7 @@ def _closed(name: str) -> StorageUnavailable:
 
 
 def _value(name: str, result: types.CallToolResult) -> Any:
-    """What a tool returned: its structured content, or else its text, or else its blocks."""
+    """The value of a tool's result: its structured content, or else its text, or else its blocks."""
     texts = [block.text for block in result.content if isinstance(block, types.TextContent)]
     if result.is_error:
         raise ToolError("\n".join(texts) or f"{name} failed")

@@ -30,7 +30,7 @@ def http_app(
 ) -> Starlette:
     """The ASGI application that serves MCP's streamable HTTP at ``/mcp``.
 
-    A request is answered with 421 when its ``Host`` is another, with 403 when a page of another origin sent
+    A request is answered with 421 when its ``Host`` is wrong, with 403 when a page of another origin sent
     it, with 401 without the token, with 413 when it is too large, with 408 when it takes too long, and with
     503 when there are too many connections or sessions.
 

@@ -75,7 +75,7 @@ _OF_ANY: Final = _outputs(
 
 
 def definition(tool: Tool, *, always_load: bool, structured: bool) -> types.Tool:
-    """What a client reads of a tool: its schemas, where each ``type`` is one word, as clients expect."""
+    """The definition of a tool: its schemas, where each ``type`` is one word, as clients expect."""
     return types.Tool(
         name=tool.name,
         description=tool.description,
@@ -95,21 +95,21 @@ def declared(arguments: dict[str, Any], schema: Mapping[str, Any], ignored: Set[
 
 
 def is_single(ctx: ServerRequestContext[Any]) -> bool:
-    """Whether a request over HTTP belongs to no connection."""
+    """True if a request over HTTP belongs to no connection."""
     return ctx.request is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def connection_of(ctx: ServerRequestContext[Any]) -> Any:
-    """What lives as long as the connection of a request; there is no public way to it."""
+    """An object that lives as long as the connection of a request; there is no public way to it."""
     return ctx.lifespan_context if ctx.request is None else ctx.session._connection
 
 
 def context_of(ctx: ServerRequestContext[Any]) -> dict[str, Any]:
-    """What a call is told of its client.
+    """The values that a call gets from its client.
 
     The id of a JSON-RPC request counts the messages of one connection, so that each connection has the
     same ones: it does not identify a call. Only an id and a key that the client gives are passed on. A key
-    that is not text is refused, and not omitted: with it the client says what a repeat is.
+    that is not text is refused, and not omitted: with it the client marks a repeated call.
     """
     client = ctx.session.client_params
     meta: Any = ctx.meta or {}
@@ -156,7 +156,7 @@ def _is_of_plan(tool: Tool) -> bool:
 
 
 def _hints(tool: Tool) -> types.ToolAnnotations | None:
-    """Whether a client may call it without asking its user."""
+    """True if a client may call it without asking its user."""
     if not _is_of_plan(tool):
         return None
     return types.ToolAnnotations(

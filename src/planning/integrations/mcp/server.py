@@ -96,12 +96,12 @@ def build_server(
             When omitted, each MCP connection has its own, which ends with the connection.
         new_session: Opens the session of a new connection; a session in memory by default.
         resume: Opens the session that a connection over HTTP names in the header ``Planning-Session``, which
-            is the one that it had before; None where there is none of that id. Only whoever was told an id
-            may know it: open sessions with random ids alone.
+            is the one that it had before; None if there is none of that id. An id is known only to the client
+            that got it: open only sessions with random ids.
         plan_tools: The names of the planning tools to offer; all that the policy gives when omitted.
         strategy: The strategy whose text is the server's instructions.
         policy: What the host demands of the plan. With ``approval``, a client that can ask its user does
-            so when a plan was set up or changed, and when a tool is held back; without that, the call is
+            so when a plan was set up or changed, and when a tool is blocked; without that, the call is
             refused. A toolbox or a section brings its own.
         workflows: What workflow documents may call. With it, the tool ``planning_run_workflow`` runs them.
         always_load: Whether Claude Code has the tools in every request. By default it keeps the tools of all
@@ -183,7 +183,7 @@ def build_server(
 
 @attrs.frozen
 class _Stream:
-    """What lasts as long as a client that has a stream to itself, as an ``mcp`` connection has it."""
+    """An object that lasts as long as a client that has a stream to itself, as an ``mcp`` connection does."""
 
     exit_stack: AsyncExitStack
     state: dict[str, Any] = attrs.field(factory=dict)
@@ -216,11 +216,11 @@ class _Service:
     definitions: list[types.Tool] = attrs.field(factory=list)
 
     def has_no_connection(self, ctx: _Context) -> bool:
-        """Whether a session for each connection is asked for, and the request belongs to none."""
+        """True if a session for each connection is asked for, and the request belongs to none."""
         return is_single(ctx) and self.sessions is not None and not self.sessions.are_given
 
     def needs_connection(self, ctx: _Context) -> bool:
-        """Whether the request belongs to no connection, but needs one: for a plan, or for news of it."""
+        """True if the request belongs to no connection, but needs one: for a plan, or for news of it."""
         sessions = self.sessions
         has_no_news = sessions is not None and sessions.are_given and sessions.policy is None
         return is_single(ctx) and not has_no_news
@@ -340,7 +340,7 @@ class _Service:
     # The strategies as prompts
 
     def text(self, strategy: PlanningStrategy) -> str | None:
-        """What a model reads of a strategy, which names only the tools that are offered."""
+        """The text of a strategy, which names only the tools that are offered."""
         return None if self.offered is None else section_body(strategy, self.offered)
 
     async def list_prompts(self, _ctx: _Context, _params: object) -> types.ListPromptsResult:
@@ -365,7 +365,7 @@ async def _contain(ctx: _Context, call_next: CallNext) -> HandlerResult:
         return await call_next(ctx)
     except (MCPError, ValidationError):
         raise
-    except StoreError as error:  # its text is meant for whoever asks
+    except StoreError as error:  # its text is meant for the client
         raise MCPError(types.INTERNAL_ERROR, str(error)) from None
     except Exception as error:  # noqa: BLE001 - what comes here is a defect, and may be of any kind
         _logger.warning("%s failed with %s", ctx.method, type(error).__name__)

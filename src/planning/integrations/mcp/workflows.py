@@ -52,7 +52,7 @@ def _schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             "document": {
-                "description": "The workflow. An array of steps alone will do, and so will JSON as text.",
+                "description": "The workflow, or only the array of its steps; also as JSON text.",
                 "anyOf": [document, {"type": "object"}, {"type": "array"}, {"type": "string"}],
             },
             "prompt": {"type": "string", "description": "The value of ${user_prompt}."},

@@ -73,7 +73,7 @@ def _parse_text(text: str | bytes | bytearray) -> Any:
         return _repaired(text)
     except OverflowError:
         _refuse(_OUT_OF_RANGE)
-    # Each name in the text has a colon: where there are more colons than names were kept, some are in
+    # Each name in the text has a colon: if there are more colons than names were kept, some are in
     # strings, or a name appears twice.
     colons = text.count(":") if isinstance(text, str) else text.count(b":")
     if colons != names:
@@ -90,7 +90,7 @@ def _reader() -> Callable[..., Any]:
 
 
 def _repaired(text: str | bytes | bytearray) -> Any:
-    """What a text means that is JSON within a fence, or JSON but for what can be repaired in one way only."""
+    """The value of text that is JSON within a fence, or JSON but for what can be repaired in one way only."""
     from planning.reading import Unreadable, read_json
 
     with suppress(UnicodeDecodeError):
@@ -103,7 +103,7 @@ def _repaired(text: str | bytes | bytearray) -> Any:
 
 
 def _refuse_text(text: str | bytes | bytearray) -> NoReturn:
-    """Where text stops being JSON, as the standard library reports it."""
+    """The place where text stops being JSON, as the standard library reports it."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -117,7 +117,7 @@ def _refuse_text(text: str | bytes | bytearray) -> NoReturn:
 
 
 def _count_names(data: Any) -> int:
-    """How many names the objects in a value have in all."""
+    """The number of names that the objects in a value have in all."""
     total, todo = 0, [data]
     while todo:
         value = todo.pop()
@@ -143,12 +143,12 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 # Tolerated forms: a JSON text where an array or object belongs, a plain string where an object with one
 # required string belongs, 2.0 where an integer belongs, null for an optional field; and a number, true or
-# false as text where no text belongs.
+# false as text in a place without text.
 
 _EXACT = 2**53  # up to here a float holds every integer
 _MOST_DIGITS = 400
 BOOLEANS = {"true": True, "false": False}
-"""What JSON calls booleans; as text they are taken in any case."""
+"""The words for booleans; as text they are taken in any case."""
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _OPENINGS: dict[str, tuple[type, str]] = {"{": (dict, "object"), "[": (list, "array")}
 
@@ -174,10 +174,10 @@ def coerced(data: Any, schema: Node, root: Node | None = None) -> Any:
             wanted = _only(tagged, "object") or _only(
                 [option for option in tagged if _has_fields(data, option)], "object"
             )
-        return data if wanted is None else _coerced_object(data, wanted, root)
+        return data if wanted is None else _coerce_object(data, wanted, root)
     if isinstance(data, (list, tuple)):
         wanted = _only(allowed, "array")
-        return data if wanted is None else _coerced_array(data, wanted, root)
+        return data if wanted is None else _coerce_array(data, wanted, root)
     return data
 
 
@@ -188,7 +188,7 @@ def _only(allowed: Iterable[Node], *types: str) -> Node | None:
 
 
 def _has_tag(data: Node, option: Node) -> bool:
-    """Whether no field shows that the data is meant for another option of a union."""
+    """True if no field shows that the data is meant for another option of a union."""
     return not any(
         data[name] not in each.get("enum", [each["const"]] if "const" in each else [data[name]])
         for name, each in option.get("properties", {}).items()
@@ -197,7 +197,7 @@ def _has_tag(data: Node, option: Node) -> bool:
 
 
 def _has_fields(data: Node, option: Node) -> bool:
-    """Whether an option of a union has all the fields of the data, and the data all that it requires."""
+    """True if an option of a union has all the fields of the data, and the data all that it requires."""
     return data.keys() <= set(option.get("properties", ())) and data.keys() >= set(option.get("required", ()))
 
 
@@ -206,7 +206,7 @@ def _wants_integer(allowed: Sequence[Node]) -> bool:
     return "integer" in types and "number" not in types
 
 
-def _coerced_object(data: dict[Any, Any], schema: Node, root: Node) -> dict[Any, Any]:
+def _coerce_object(data: dict[Any, Any], schema: Node, root: Node) -> dict[Any, Any]:
     properties, required = schema.get("properties", {}), schema.get("required", ())
     others = schema.get("additionalProperties") or {}
     others = others if isinstance(others, (dict, Mapping)) else {}  # for a dict much faster
@@ -222,7 +222,7 @@ def _coerced_object(data: dict[Any, Any], schema: Node, root: Node) -> dict[Any,
     }
 
 
-def _coerced_array(data: Sequence[Any], schema: Node, root: Node) -> list[Any]:
+def _coerce_array(data: Sequence[Any], schema: Node, root: Node) -> list[Any]:
     places, rest = list(schema.get("prefixItems", ())), schema.get("items")
     rest = rest if isinstance(rest, Mapping) else {}
     places += [rest] * (len(data) - len(places))
@@ -246,7 +246,7 @@ def _from_string(text: str, allowed: Sequence[Node]) -> Any:
 
 
 def _scalar(text: str, allowed: Sequence[Node]) -> bool | int | float | str:
-    """The boolean or the number that a text is in JSON, where one fits and no text does; else the text."""
+    """The boolean or the number that text is in JSON, if one fits and no text does; else the text."""
     values = [value for option in allowed for value in option.get("enum", [option.get("const")])]
     types = {option.get("type") for option in allowed if "enum" not in option and "const" not in option}
     types |= {_TYPES[type(value)] for value in values if type(value) in _TYPES}
@@ -299,7 +299,7 @@ def _in_order(problems: Iterable[Problem], schema: Node) -> list[Problem]:
 
 
 def withheld(problem: Problem, schema: Node) -> Problem:
-    """The problem without a word of what was sent: the schema's own words and names alone."""
+    """The problem without a word of what was sent: only the schema's own words and names."""
     known: list[str | int] = []
     for index, name in _PART.findall(problem.path):
         part: str | int = int(index) if index else name

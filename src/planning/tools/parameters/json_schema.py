@@ -75,7 +75,7 @@ def _is_of_other_type(error: jsonschema_rs.ValidationError, depth: int) -> bool:
 
 
 def _is_of_other_options(errors: Errors) -> bool:
-    """Whether a value has the type of an option, and is only not one of its values."""
+    """True if a value has the type of an option, and is only not one of its values."""
     return all(error.kind.name in {"enum", "const"} for error in errors)
 
 

@@ -16,7 +16,7 @@ Diagnose = Callable[[Mapping[str, Any]], Iterable[Problem]]
 
 
 class ParameterModel(ABC):
-    """What arguments are checked against, and what they become.
+    """The type or schema that arguments are checked against, and what they become.
 
     Attributes:
         name: What messages call it.

@@ -43,7 +43,7 @@ class Field:
 
 
 def is_record(kind: object) -> bool:
-    """Whether a type is a dataclass, an attrs class or a TypedDict, and not pydantic's own."""
+    """True if a type is a dataclass, an attrs class or a TypedDict, and not pydantic's own."""
     if not isinstance(kind, type) or hasattr(kind, "__pydantic_validator__"):
         return False
     return dataclasses.is_dataclass(kind) or attrs.has(kind) or typing_extensions.is_typeddict(kind)
@@ -91,7 +91,7 @@ class Hints:
         if kind not in self._twins:
             fields = list(fields_of(kind))
             hints = {field.name: self._field(field) for field in fields}
-            typed_dict: Any = typing_extensions.TypedDict  # type checkers know it in class statements alone
+            typed_dict: Any = typing_extensions.TypedDict  # type checkers know it only in class statements
             twin = typed_dict(kind.__name__, hints)
             # Not by NotRequired[...]: typing keeps what it has made, and takes str | int for int | str.
             twin.__required_keys__ = frozenset(field.name for field in fields if field.required)
@@ -126,7 +126,7 @@ class _Record:
 
 @attrs.frozen(eq=False)
 class _Said:
-    """Adds what field metadata says to the published schema, and to nothing else; equal to itself alone."""
+    """Adds what field metadata says to the published schema, and to nothing else; equal only to itself."""
 
     keywords: Mapping[str, Any]
 
@@ -142,7 +142,7 @@ class _Said:
 
 @attrs.frozen(eq=False)
 class _OmitsNull:
-    """Publishes a type without null; equal to itself alone, as typing takes str | int for int | str."""
+    """Publishes a type without null; equal only to itself, as typing takes str | int for int | str."""
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         return without_null(handler(schema))
@@ -156,7 +156,7 @@ def omitting_null(hint: Any, default: object) -> Any:
 def fields_of(kind: Any) -> Iterator[Field]:
     """The fields that may be sent of a record, in order."""
     try:
-        # make_dataclass writes "typing.Any" where no type is given.
+        # make_dataclass writes "typing.Any" without a type.
         hints = typing_extensions.get_type_hints(kind, localns={"typing": typing}, include_extras=True)
     except (NameError, AttributeError) as error:
         raise TypeError(
@@ -199,12 +199,12 @@ def _tag_of(options: tuple[Any, ...]) -> str | None:
 
 
 def _are_hints(arguments: tuple[Any, ...]) -> bool:
-    """Whether the arguments of a generic type can be rewritten; those of ``Callable`` hold a list."""
+    """True if the arguments of a generic type can be rewritten; those of ``Callable`` hold a list."""
     return not any(isinstance(argument, list) for argument in arguments)
 
 
 def _of_typed_dict(name: str, hint: Any, *, is_required: bool) -> Field:
-    """A field of a TypedDict; what the class says of keys whose hints were texts may be wrong."""
+    """A field of a TypedDict; what the class shows of keys whose hints were strings may be wrong."""
     extras: tuple[Any, ...] = ()
     while (origin := typing.get_origin(hint)) in _QUALIFIERS or origin is typing.Annotated:
         if origin is typing.Annotated:
@@ -218,7 +218,7 @@ def _of_typed_dict(name: str, hint: Any, *, is_required: bool) -> Field:
 # Instances of records, and their refusals
 
 REFUSING = (ValueError, TypeError)
-"""What a check refuses a value with. Any other exception is a failure of the check, and passes."""
+"""The exceptions with which a check refuses a value. Any other is a failure of the check, and passes."""
 
 LIMITS = {"min_length": "minLength", "max_length": "maxLength", "min_items": "minItems"}
 """The limits in field metadata, and their keywords in JSON Schema."""
@@ -237,7 +237,7 @@ class CheckBroken(Exception):
 
 
 def words_of(error: Exception) -> str:
-    """What an exception that refuses a value says; attrs hands over the message first, and then the rest."""
+    """The text of an exception that refuses a value; attrs hands over the message first, then the rest."""
     is_plain = type(error) in {ValueError, TypeError} and error.args
     return safe_text(error.args[0] if is_plain else error) or type(error).__name__
 
@@ -300,7 +300,7 @@ class Constructing:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the constructor was made by ``dataclass`` and only sets the fields."""
+        """True if the constructor was made by ``dataclass`` and only sets the fields."""
         kind = self.record
         return (
             "__dataclass_params__" in vars(kind)

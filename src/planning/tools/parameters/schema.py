@@ -55,7 +55,7 @@ def parts(schema: Node) -> Iterator[Node]:
 
 
 def options(root: Node, node: Node) -> list[Node]:
-    """What a part of a schema allows: each option of a union and each type by itself, references followed."""
+    """The forms that a part of a schema allows: each option of a union, each type; references followed."""
     if _COMPOSED.isdisjoint(node) and type(node.get("type")) is str:
         return [node]  # nearly every part
     found: list[Node] = []
@@ -90,7 +90,7 @@ def union(nodes: Sequence[Node]) -> Node:
 
 
 def is_choice(nodes: Sequence[Node]) -> bool:
-    """Whether a value may be one of several of these, null not counted."""
+    """True if a value may be one of several of these, null not counted."""
     return len(nodes) > 1 and sum(node.get("type") != "null" for node in nodes) > 1
 
 
@@ -103,17 +103,17 @@ def below(root: Node, nodes: Iterable[Node], part: str | int) -> list[Node]:
 
 
 def node_at(root: Node, path: Path) -> Node:
-    """The part of a schema for the place at a path, or a union of such; empty where there is none."""
+    """The part of a schema for the place at a path, or a union of such; empty if there is none."""
     return union(_nodes_at(root, path))
 
 
 def has_place(root: Node, path: Path) -> bool:
-    """Whether a schema has a part for the place at a path, if only to say that anything may be there."""
+    """True if a schema has a part for the place at a path, if only to say that anything may be there."""
     return bool(_nodes_at(root, path))
 
 
 def takes_null(root: Node, node: Node) -> bool:
-    """Whether a part of a schema allows null."""
+    """True if a part of a schema allows null."""
     return any(each.get("type") == "null" or None in each.get("enum", ()) for each in options(root, node))
 
 
@@ -138,7 +138,7 @@ def _child(node: Node, part: str | int) -> object:
 
 
 def _at(root: Node, reference: object) -> Node:
-    """What a JSON Pointer in a schema refers to (RFC 6901); one that leads nowhere allows anything."""
+    """The target of a JSON Pointer in a schema (RFC 6901); one that leads nowhere allows anything."""
     node: Any = root
     for part in str(reference).removeprefix("#").split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
@@ -152,7 +152,7 @@ def _definitions(schema: Node) -> dict[str, Any]:
 
 
 def is_recursive(schema: Node) -> bool:
-    """Whether a definition in a schema refers to itself, in one step or in several."""
+    """True if a definition in a schema refers to itself, in one step or in several."""
     graph = {
         place: [each["$ref"] for each in parts(node) if isinstance(each.get("$ref"), str)]
         for place, node in _definitions(schema).items()
@@ -165,7 +165,7 @@ def is_recursive(schema: Node) -> bool:
 
 
 def branches(schema: Node, *unions: str) -> bool:
-    """Whether objects of a schema may hold one of several objects that hold one of several, and so on.
+    """True if objects of a schema may hold one of several objects that hold one of several, and so on.
 
     A validator tries every one of them at every level: what such a schema takes is bounded in its depth.
     """
@@ -178,7 +178,7 @@ def branches(schema: Node, *unions: str) -> bool:
 
 
 def is_too_deep(data: Any) -> bool:
-    """Whether data has more levels than a schema that branches is tried on."""
+    """True if data has more levels than a schema that branches is tried on."""
     level = [data]
     for _ in range(_MOST_LEVELS + 1):
         values = [each.values() if isinstance(each, dict) else each for each in level]

@@ -49,7 +49,7 @@ def read_docstring(text: str | None) -> tuple[str, dict[str, str]]:
 def _parsed(text: str) -> tuple[str, dict[str, str]]:
     from docstring_parser import DocstringStyle, parse  # noqa: PLC0415 - of an extra
 
-    text = _tidied(text)
+    text = _tidy(text)
     parsed = parse(text)
     if not parsed.meta:  # malformed sections of this style would be taken for prose
         parse(text, DocstringStyle.GOOGLE)
@@ -61,7 +61,7 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
     return _paragraphs(parsed.description or ""), descriptions
 
 
-def _tidied(text: str) -> str:
+def _tidy(text: str) -> str:
     """The text as the library reads it: prose first, then sections with indented entries and colons."""
     start, header, entries = f"{text}\n".partition("Parameters\n---")  # of numpy's style
     text = start + header + _DASH.sub(r"\1\n    ", entries)
@@ -73,7 +73,7 @@ def _tidied(text: str) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    """The paragraphs of a text, of one line each."""
+    """The paragraphs of text, of one line each."""
     return "\n\n".join(filter(None, map(_one_line, text.split("\n\n"))))
 
 
@@ -86,7 +86,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 @attrs.frozen
 class Signature:
-    """What can be said of a function without reading its type hints.
+    """The parameters of a function, as far as they show without reading its type hints.
 
     Attributes:
         is_async: Whether it is a coroutine function, or an object whose call is one.
@@ -99,7 +99,7 @@ class Signature:
     is_open: bool
 
     def takes(self, positional: int) -> bool:
-        """Whether it can be called with so many positional arguments."""
+        """True if it can be called with so many positional arguments."""
         if self.is_open and not self.parameters:
             return True
         least, most = 0, 0.0
@@ -123,11 +123,11 @@ _REMEDIES: dict[str | tuple[str, ...], str] = {
     ("mcp.", "mcp_types."): "convert its server's tools with planning.integrations.mcp.tools_from",
     "builtins.dict": "convert it with planning.integrations.openai.tools_from",
 }
-"""How to use a tool of another framework, by the beginning of its class's full name."""
+"""The way to use a tool of another framework, by the beginning of its class's full name."""
 
 
 def remedy(value: object) -> str:
-    """How to use a tool of another framework, for the end of a message; empty for anything else."""
+    """The way to use a tool of another framework, for the end of a message; empty for anything else."""
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(value).__mro__]
     for start, text in _REMEDIES.items():
         if any(name.startswith(start) for name in names):
@@ -198,7 +198,7 @@ def refuse_field_default(owner: str, name: str, default: object) -> None:
 
 
 def is_of_type(function: Callable[..., Any], name: str, kind: type) -> bool:
-    """Whether a function's parameter has this type, or may be None instead; no if its hint cannot be read."""
+    """True if a function's parameter has this type, or may be None instead; no if its hint cannot be read."""
     try:
         return _is_optionally(_hint(function, name, kind), kind)
     except TypeError:
@@ -220,25 +220,25 @@ def resolved(hint: Any) -> Any:
 
 
 def _is_alias(hint: object) -> bool:
-    """Whether a hint is a type alias of the standard library or of typing_extensions."""
+    """True if a hint is a type alias of the standard library or of typing_extensions."""
     return type(hint).__name__ == "TypeAliasType"
 
 
 def behind(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What a ``functools.partial`` is made of; every other function itself."""
+    """The function that a ``functools.partial`` is made of; every other function itself."""
     while isinstance(function, functools.partial):
         function = function.func
     return function
 
 
 def _called(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What has the type hints: the function itself, or the call of an object."""
+    """The object that has the type hints: the function itself, or the call of an object."""
     function = behind(function)
     return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
 
 
 def _is_optionally(hint: Any, kind: type) -> bool:
-    """Whether a hint is of a type or a subclass, aliases, ``Annotated`` and None aside."""
+    """True if a hint is of a type or a subclass, aliases, ``Annotated`` and None aside."""
     hint = resolved(hint)
     if typing.get_origin(hint) is typing.Annotated:
         return _is_optionally(hint.__origin__, kind)
@@ -251,7 +251,7 @@ def _is_optionally(hint: Any, kind: type) -> bool:
 def _hint(function: Callable[..., Any], name: str, known: type) -> Any:
     """The type hint of one parameter; what other parameters and the result are need not be readable.
 
-    A module that has the known type for type checkers alone may still name it.
+    A module that has the known type only for type checkers may still name it.
     """
     called = _called(function)
     if isinstance(called, type):

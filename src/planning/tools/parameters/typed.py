@@ -57,7 +57,7 @@ _DATA = frozenset({"metadata", "default", "expected", "members", "serialization"
 
 
 def strict_validator(schema: core_schema.CoreSchema) -> Validate:
-    """What validates values as JSON has them.
+    """A validator of values as JSON has them.
 
     Text is not a number and 1 is not True, but an array becomes a tuple or a set, and text a date, a UUID or
     whatever else JSON has as text. Unknown fields are refused at every depth. pydantic's own models and
@@ -77,7 +77,7 @@ def strict_validator(schema: core_schema.CoreSchema) -> Validate:
 
 
 def _has(node: Any, key: str) -> bool:
-    """Whether a part of a core schema has a key, at any depth."""
+    """True if a part of a core schema has a key, at any depth."""
     if isinstance(node, Mapping):
         return key in node or any(_has(item, key) for item in node.values())
     return isinstance(node, (list, tuple)) and any(_has(item, key) for item in node)
@@ -147,7 +147,7 @@ def _moment(kind: str) -> Callable[[Any], Any]:
 
 
 def _same_type(node: Mapping[str, Any]) -> Callable[[Any], Any] | None:
-    """A validator that refuses what only equals an option, as True does 1; None where nothing can."""
+    """A validator that refuses what only equals an option, as True does 1; None if nothing can."""
     members = node.get("members", ())
     options = [member.value for member in members] or node["expected"]
     kinds = {type(option) for option in (*options, *members)}
@@ -198,7 +198,7 @@ class TypedModel(ParameterModel):
             hinted = (omitting_null(hint, default) for _, hint, default in fields)
             listed: Any = tuple[tuple(map(hints.rewritten, hinted))]  # type: ignore[misc]  # made here
             read: Any = pydantic.TypeAdapter(listed).core_schema
-            inner = read.get("schema", read)  # beside definitions, where there are some
+            inner = read.get("schema", read)  # beside definitions, if there are some
             made = core_schema.typed_dict_schema(
                 {
                     each: core_schema.typed_dict_field(item, required=default is Parameter.empty)
@@ -328,7 +328,7 @@ class _Schemas(GenerateJsonSchema):
         return False
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
-        """The schema of the value alone."""
+        """The schema of only the value."""
         node = self.generate_inner(schema["schema"])
         return without_null(node) if schema.get("default", ...) is None else node
 
@@ -344,7 +344,7 @@ def _is_pydantic(kind: object) -> bool:
 def _validated(
     validate: Validate, data: dict[str, Any], shape: Mapping[str, Any]
 ) -> tuple[Any, list[Problem]]:
-    """What is made of the data, and everything that is wrong with it."""
+    """The value made of the data, and everything that is wrong with it."""
     broken: BaseException
     try:
         return validate(data), []
@@ -377,7 +377,7 @@ _LIMITS = {
 _FIELDS = {"minItems": "minProperties", "maxItems": "maxProperties"}
 _OPTION_ERRORS = frozenset({"literal_error", "enum", "int_parsing_size"})  # the last: a number like no option
 _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
-# The texts of these are of pydantic itself; a validator may make up others, and means what it says.
+# The messages of these are of pydantic itself; a validator may make up others, and means what it says.
 _WRONG_TYPE = frozenset(
     kind for kind in get_args(core_schema.ErrorType) if kind.endswith(("_type", "_parsing", "_from_float"))
 )
@@ -437,8 +437,11 @@ def _wrong(error: Any, path: Path, node: Node, data: object, schema: Node) -> Wr
         for part in place:
             given = given[part] if _is_in(given, part) else None
         return unknown_field(place, str(location[-1]), above, given)
-    if kind in _MISSING and isinstance(location[-1], int):
-        return Wrong(path[:-1], "minItems", node_at(schema, path[:-1]).get("minItems"), value)
+    if kind in _MISSING and isinstance(
+        value, list | tuple
+    ):  # pydantic before 2.14 names the item of a NamedTuple
+        place, above = _place(location[:-1], data, schema)
+        return Wrong(place, "minItems", above.get("minItems"), value)
     if kind in _MISSING:
         return Wrong(path, "required", node)
     if kind in _OPTION_ERRORS and not is_key:

@@ -50,7 +50,7 @@ BOUNDS = {
     "minProperties": "at least {} fields",
     "maxProperties": "at most {} fields",
 }
-"""What a limit asks for, by its keyword."""
+"""The demand of each limit, by its keyword."""
 
 
 class Wrong(NamedTuple):
@@ -109,12 +109,12 @@ def _wrong_option(wrong: Wrong) -> str:
 
 def _out_of_bounds(wrong: Wrong) -> str:
     _path, keyword, limit, value = wrong
-    wanted = _counted(BOUNDS[keyword], limit)
+    wanted = _count(BOUNDS[keyword], limit)
     if isinstance(value, str) and not keyword.endswith("Length"):  # a date or a decimal
         return f"expected {wanted}, got {show(value)}"
     if keyword == "minLength" and isinstance(value, str):  # it may have been trimmed first
         value = value if len(value) < limit else value.strip()
-    return f"expected {wanted}, got {_measured(value)}"
+    return f"expected {wanted}, got {_measure(value)}"
 
 
 def _wrong_type(wrong: Wrong) -> str:
@@ -135,19 +135,19 @@ _WORDS: dict[str, Callable[[Wrong], str]] = {
 
 
 def type_word(value: object) -> str:
-    """What a value is, in JSON's words."""
+    """The kind of a value, in JSON's words."""
     kind = _TYPES.get(type(value))
     return f"a value of type {type(value).__name__}" if kind is None else _TYPE_WORDS[kind]
 
 
 def is_of_type(node: Node, value: object) -> bool:
-    """Whether a value is of a type that a schema asks for, and of that alone: no format besides."""
+    """True if a value has a type that a schema asks for, without any format that it asks for."""
     found = (option for option in node.get("anyOf", [node]) if "format" not in option)
     return type_word(value) in {_TYPE_WORDS.get(str(option.get("type"))) for option in found}
 
 
 def expected(node: Node) -> str:
-    """What a schema asks for, in a few words."""
+    """A schema in a few words."""
     if "anyOf" in node:
         some = [option for option in node["anyOf"] if option.get("type") != "null"] or node["anyOf"]
         return " or ".join(dict.fromkeys(map(expected, some)))
@@ -168,12 +168,12 @@ def expected(node: Node) -> str:
 
 
 def bounds_of(node: Node) -> list[str]:
-    """What each of the limits of a schema asks for."""
-    return [_counted(words, node[key]) for key, words in BOUNDS.items() if key in node]
+    """The demand of each limit of a schema."""
+    return [_count(words, node[key]) for key, words in BOUNDS.items() if key in node]
 
 
 def limits(node: Node) -> str:
-    """What the limits and the pattern of a schema say, for a field's description; empty without them."""
+    """The limits and the pattern of a schema, for a field's description; empty without them."""
     phrases = bounds_of(node)
     if {"minLength", "maxLength"} <= node.keys():
         phrases = [f"{node['minLength']} to {node['maxLength']} characters"]
@@ -199,7 +199,7 @@ def spell(path: Iterable[str | int]) -> str:
 
 
 def _option(value: object) -> str:
-    """An option as it is to be sent: a text as it is, in quotes where it reads as another value of JSON."""
+    """An option as it is to be sent: text as it is, in quotes if it reads as another value of JSON."""
     if isinstance(value, str):
         if value.isidentifier() and value not in _JSON_WORDS:
             return value
@@ -210,16 +210,16 @@ def _option(value: object) -> str:
     return json.dumps(value)
 
 
-def _counted(words: str, limit: object) -> str:
+def _count(words: str, limit: object) -> str:
     phrase = words.format(limit)
     return phrase.removesuffix("s") if limit == 1 and words.endswith("s") else phrase
 
 
-def _measured(value: object) -> str:
+def _measure(value: object) -> str:
     if isinstance(value, str):
-        return _counted("{} characters", len(value))
+        return _count("{} characters", len(value))
     if isinstance(value, (list, tuple)):
-        return _counted("{} items", len(value))
+        return _count("{} items", len(value))
     if isinstance(value, (int, float)) and abs(value) < _LONG:
         return str(value)
     return type_word(value)

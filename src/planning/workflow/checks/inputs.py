@@ -27,7 +27,7 @@ _LONGEST = 300
 
 
 class ToolInputs:
-    """What the inputs of one tool are checked against.
+    """The parameters that the inputs of one tool are checked against.
 
     Inputs without references are checked by the tool's own parameters. With references, a problem counts only
     where the published schema finds one too, and not at a value that holds a reference or around it: anything
@@ -41,7 +41,7 @@ class ToolInputs:
         self._published: dict[str | None, SchemaModel] = {}
 
     def check(self, draft: Draft) -> list[Found]:
-        """What the tool will refuse in a step's inputs; never raises."""
+        """The problems that the tool will find in a step's inputs; never raises."""
         given = draft.inputs
         if given is None and draft.fields.get(draft.inputs_field) is None:
             given = {}  # a step without inputs lacks those that the tool needs
@@ -50,7 +50,7 @@ class ToolInputs:
             if given is None or isinstance(model, FreeModel):
                 return []
             # A copy: a tool's own validator may change what it is given.
-            problems = _problems(model, _copied(given))
+            problems = _problems(model, _copy(given))
             return self._findings(draft, given, problems) if problems else []
         except PASSING:
             raise
@@ -59,7 +59,7 @@ class ToolInputs:
 
     def _findings(self, draft: Draft, given: Mapping[str, Any], problems: list[Problem]) -> list[Found]:
         """The problems as findings, but for those that may be a reference's."""
-        located = [(problem, _located(given, problem.path)) for problem in problems]
+        located = [(problem, _locate(given, problem.path)) for problem in problems]
         places = {path_of(link) for text, link in texts_in(given) if has_reference(text)}
         if places:
             schema = self._schema(given)
@@ -77,7 +77,7 @@ class ToolInputs:
                     and (path not in around or problem.message.startswith(("missing", "expected")))
                 )
             ]
-        return [self._found(draft, problem, path) for problem, path in located]
+        return [self._make_found(draft, problem, path) for problem, path in located]
 
     def _schema(self, given: Mapping[str, Any]) -> SchemaModel:
         """The published schema of the tool, with the parameters of the type of query that is asked."""
@@ -91,7 +91,7 @@ class ToolInputs:
             self._published[query] = SchemaModel(schema)
         return self._published[query]
 
-    def _found(self, draft: Draft, problem: Problem, path: Path) -> Found:
+    def _make_found(self, draft: Draft, problem: Problem, path: Path) -> Found:
         is_unknown = _is_unknown(problem)
         if self._tool.returns_private_data:
             problem = withheld(problem, self._tool.model.published)
@@ -106,22 +106,20 @@ class ToolInputs:
         )
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     """A copy of a JSON value; a document is not nested deep."""
     if isinstance(value, dict):
-        return {
-            name: _copied(each) if isinstance(each, (dict, list)) else each for name, each in value.items()
-        }
-    return [_copied(each) for each in value] if isinstance(value, list) else value
+        return {name: _copy(each) if isinstance(each, (dict, list)) else each for name, each in value.items()}
+    return [_copy(each) for each in value] if isinstance(value, list) else value
 
 
 def _is_unknown(problem: Problem) -> bool:
-    """Whether the tool has no parameter of a name."""
+    """True if the tool has no parameter of a name."""
     return problem.keyword == "additionalProperties"
 
 
 def _problems(model: ParameterModel, inputs: dict[str, Any]) -> list[Problem]:
-    """What a model refuses inputs for."""
+    """The problems for which a model refuses inputs."""
     try:
         model.convert(inputs)
     except QueryTypeUnsupported as error:
@@ -132,7 +130,7 @@ def _problems(model: ParameterModel, inputs: dict[str, Any]) -> list[Problem]:
     return []
 
 
-def _located(inputs: Mapping[str, Any], path: str) -> Path:
+def _locate(inputs: Mapping[str, Any], path: str) -> Path:
     """The path that a spelled path such as ``steps[1].title`` means, as far as the inputs have it."""
     value: Any = inputs
     found = list[str | int]()

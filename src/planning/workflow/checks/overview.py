@@ -61,7 +61,7 @@ class Overview:
 
     @cached_property
     def lost(self) -> frozenset[str]:
-        """What may be the ids of steps without one: numbers instead of texts, or texts in another field."""
+        """The values that may be ids of steps without one: numbers, or strings in another field."""
         return frozenset(
             str(value)
             for draft in self.drafts
@@ -83,16 +83,16 @@ class Overview:
         return unknown if len(unknown) <= sum(map(len, self.twins.values())) else {}
 
     def is_missing(self, step_id: str) -> bool:
-        """Whether no step has this id, and not because of another mistake that is a finding already."""
+        """True if no step has this id, and not because of another mistake that is a finding already."""
         return step_id not in self.places and step_id not in self.lost and step_id not in self.renamed
 
     def is_own(self, step_id: str | None, draft: Draft) -> bool:
-        """Whether an id that a step names is its own; a step with the id of another may mean that one."""
+        """True if an id that a step names is its own; a step with the id of another may mean that one."""
         return step_id == draft.step_id and self.drafts[self.places[step_id]] is draft
 
     @cached_property
     def graph(self) -> Graph[int]:
-        """What depends on what, by place; a step's own id is omitted."""
+        """The dependencies, by place; a step's own id is omitted."""
         places = self.places
         return Graph({
             at: [places[each] for each in draft.depends_on if each != draft.step_id and each in places]
@@ -100,7 +100,7 @@ class Overview:
         })  # fmt: skip
 
     def declares(self, place: int, name: str | int) -> bool:
-        """Whether a step declares an output, or declares none; of a name with a dot its beginning counts."""
+        """True if a step declares an output, or declares none; of a name with a dot its beginning counts."""
         outputs = self.drafts[place].outputs
         if outputs is None or isinstance(name, int):
             return True
@@ -110,11 +110,11 @@ class Overview:
         return name in known or _NAME_ENDS.split(name, maxsplit=1)[0] in known
 
     def suggest_step(self, step_id: str, draft: Draft) -> str:
-        """What a step may write instead of an unknown id."""
+        """A hint for an unknown id in a step."""
         return self.suggest(step_id, self.known, "step ids", but=draft.step_id)
 
     def suggest(self, name: str, known: Collection[str], kind: str, *, but: str | None = None) -> str:
-        """What to write instead of a wrong name: the nearest, or else one of the known ones."""
+        """A hint for a wrong name: the nearest, or else one of the known ones."""
         near = self.nearest(name, known)
         if near is not None and near != but:
             return f"did you mean {named(near)}?"
@@ -125,7 +125,7 @@ class Overview:
         return f"the {kind} are {listed}"
 
     def nearest(self, name: str, known: Collection[str]) -> str | None:
-        """The known name that was probably meant; None where there is none.
+        """The known name that was probably meant; None if there is none.
 
         Similarity is expensive: a plan in which everything is wrong, with thousands of tools, would take
         minutes. After a number of comparisons none is found.

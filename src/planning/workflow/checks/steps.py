@@ -25,7 +25,7 @@ from planning.workflow.references import (
     texts_in,
 )
 
-# What a reference in the notation of another format begins with.
+# What a reference in another program's notation begins with.
 _FOREIGN_MARK = re.compile(r"[<#]|\{\{|\{(?<!\$\{)[^{}:,]{1,200}+\}|\$(?!\{)")
 
 _LONGEST = 200
@@ -42,7 +42,7 @@ _FOREIGN = re.compile(
     r"|(?<!\w)#([\w-]++)|<GENERATED>-([\w-]++)"
 )
 _BRACES = 2
-_ONLY_WHOLE = {_BRACES, 3, 4, 5}  # {m}, $(ls), <b> and $a may be anything, unless they are all of a text
+_ONLY_WHOLE = {_BRACES, 3, 4, 5}  # {m}, $(ls), <b> and $a may be anything, unless they are all of the string
 # steps.STEP, tasks.STEP, $node["STEP"] and #STEP: what other formats write in front of an id
 _PREFIX = re.compile(
     r"[#$@.]*(?:(?:steps?|tasks?|nodes?|jobs?|needs|outputs?|results?)(?=[.\[(]))?"
@@ -103,7 +103,7 @@ class ReferenceChecks:
         overview, declared = self._overview, set(draft.depends_on)
         if None in declared or not isinstance(draft.fields.get(draft.depends_field, []), list):
             return set(overview.places)
-        # An unknown entry is a finding already; the step that it means is not missing besides.
+        # An unknown entry is a finding already; the step that it means does not count as missing.
         unknown = [str(each) for each in declared if each not in overview.places]
         return declared | {overview.nearest(each, overview.known) for each in unknown}
 
@@ -170,7 +170,7 @@ def _placed(draft: Draft, code: str, message: str, hint: str, link: Any, within:
 
 
 def _right_form(inner: str, overview: Overview, own: str | None) -> str:
-    """What to write instead of a text between braces, which does not mean the step that it is in."""
+    """A replacement for text between braces, which does not mean the step that it is in."""
     general = "write ${user_prompt}, or ${STEP.output.FIELD} with the id of a step for STEP"
     if _VARIABLE.fullmatch(inner) and inner not in overview.places:
         return f"{general}; $${{{inner}}} is plain text"
@@ -185,7 +185,7 @@ def _right_form(inner: str, overview: Overview, own: str | None) -> str:
 
 
 def _foreign_forms(text: str, overview: Overview, own: str | None) -> Iterator[tuple[int, int, str]]:
-    """The start, the end and the right form of each reference to a step in another format's notation."""
+    """The start, the end and the right form of each reference to a step in another program's notation."""
     for found in _FOREIGN.finditer(text):
         group = found.lastindex or 0
         meant = _meant_by(found[group].strip(" #"), overview)
@@ -201,7 +201,7 @@ def _foreign_forms(text: str, overview: Overview, own: str | None) -> Iterator[t
 
 
 def _meant_by(text: str, overview: Overview) -> tuple[str, str, bool] | None:
-    """The step that a text begins with, the path behind its id, and whether a prefix is in front of it."""
+    """The step that a string begins with, the path behind its id, and whether a prefix is in front of it."""
     found = _step_in(text, overview)
     if found is not None:
         return found, text[len(found) :], False
@@ -216,7 +216,7 @@ def _meant_by(text: str, overview: Overview) -> tuple[str, str, bool] | None:
 
 
 def _step_in(inner: str, overview: Overview) -> str | None:
-    """The longest id of a step that a text begins with."""
+    """The longest id of a step that a string begins with."""
     ends = sorted((found.start() for found in _END.finditer(inner)), reverse=True)
     return next((inner[:end] for end in ends if inner[:end] in overview.places), None)
 
@@ -242,7 +242,7 @@ _MOST_KEPT = 20_000
 _MOST_NAMED = 5
 _ARTICLES = {"tool": "a tool", "handler": "a handler", "agent": "an agent"}
 KINDS = tuple(_ARTICLES)
-"""What a step may name."""
+"""The names that a step may use."""
 
 
 def check_steps(
@@ -286,7 +286,7 @@ def _found(overview: Overview, known: Known, inputs: Mapping[str, ToolInputs]) -
 
 
 def _dependencies(draft: Draft, overview: Overview) -> Iterator[Found]:
-    """What is wrong with the entries of one step's list of dependencies."""
+    """The problems in the entries of one step's list of dependencies."""
     field, seen = draft.depends_field, set[str]()
     for at, dependency in enumerate(draft.depends_on):
         if dependency is None:
@@ -321,7 +321,7 @@ def _cycle(overview: Overview) -> Iterator[Found]:
 
 
 def _condition(draft: Draft) -> Iterator[Found]:
-    """What is wrong with a step's condition."""
+    """The problems of a step's condition."""
     condition = draft.fields["done_check"]
     if isinstance(condition, str) and condition:  # the schema checks that
         try:
@@ -366,7 +366,7 @@ def _unknown_name(draft: Draft, overview: Overview, known: Known) -> Found:
 
 
 def _instead(draft: Draft, kind: str) -> str:
-    """How a step names something of another kind than it says."""
+    """A message about a step whose name is that of a tool, a handler or an agent, but not of its type."""
     name = named(str(draft.name))
     if draft.depends_field == "dependencies":  # the older form, which has no handlers
         return (

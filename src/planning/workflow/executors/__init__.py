@@ -1,4 +1,4 @@
-"""Where steps run besides the event loop: any ``concurrent.futures.Executor``, and these.
+"""Executors that run steps outside the event loop: any ``concurrent.futures.Executor``, and these.
 
 - ``processes(workers)``: worker processes, which run one step each at a time. If one dies, only its step is
   affected, and another replaces it.

@@ -113,7 +113,7 @@ def _tool(name: str, function: Any, takes: str, retry: Retry | None, seconds: fl
 
 
 def _once(name: str) -> str:
-    """The message for a call that must not be made again, of whose outcome nothing is known."""
+    """The message for a call with an unknown outcome that must not be made again."""
     return f"the worker that ran {name} died; {name} may have taken effect, so it is not run again"
 
 
@@ -132,7 +132,7 @@ def run_job(written: bytes) -> bytes:
         name = call[0]
         value = _call(*call)
         with suppress(Exception):  # what has no JSON form is refused where the call was made
-            value = _sent_back(value)
+            value = _send_back(value)
         try:
             return b"V" + _dumps(value)
         except Exception:  # noqa: BLE001 - pickling runs the code of whatever is pickled
@@ -142,10 +142,10 @@ def run_job(written: bytes) -> bytes:
         return _written_error(name, error)
 
 
-def _sent_back(value: Any) -> Any:
-    """What goes back of a result: its JSON form, but for what is text or a number there."""
+def _send_back(value: Any) -> Any:
+    """The form in which a result goes back: its JSON form, but for what is text or a number there."""
     if isinstance(value, ToolResult):
-        return attrs.evolve(value, value=_sent_back(value.value))
+        return attrs.evolve(value, value=_send_back(value.value))
     form = json_form(value, strict=True)
     return form if isinstance(form, (dict, list)) else value
 
@@ -170,7 +170,7 @@ def _written_error(name: str, error: BaseException) -> bytes:
 
 
 def unpack(written: bytes) -> Any:
-    """What the call returned.
+    """The value that the call returned.
 
     Raises:
         Exception: What it raised.
@@ -217,12 +217,12 @@ def _carried(function: Callable[..., Any]) -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """What an exception says, as a message may quote it: short, in ASCII, on one line."""
+    """The text of an exception, as a message may quote it: short, in ASCII, on one line."""
     return ascii(" ".join(safe_text(error).split())[:160])[1:-1]
 
 
 def _takes_context(tool: Tool) -> bool:
-    """Whether a tool's function may look at its context; when in doubt, yes."""
+    """True if a tool's function may look at its context; when in doubt, yes."""
     parameters = read_signature(tool.function).parameters
     if tool.parameters is None:
         return any(is_of_type(tool.function, name, ToolContext) for name in parameters)
@@ -248,7 +248,7 @@ class JobExecutor(Protocol):
 
 
 AnyExecutor = JobExecutor | concurrent.futures.Executor
-"""What ``run_workflow(executor=...)`` takes."""
+"""An executor, as ``run_workflow(executor=...)`` takes it."""
 
 
 def check_executor(executor: object) -> None:
@@ -281,7 +281,7 @@ def submit(executor: AnyExecutor, job: Job) -> Future[Any]:
 
 
 async def outcome_of(future: Future[Any], job: Job) -> Any:
-    """What the function of a job returns or raises.
+    """The value or the exception of a job's function.
 
     Raises:
         StepFailed: The worker or the executor is lost.

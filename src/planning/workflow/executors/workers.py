@@ -95,13 +95,13 @@ def _settle(job: Job, future: Future[Any], done: Future[bytes]) -> None:
 
 
 def take_claim(name: str) -> bool:
-    """Whether this worker is the first to begin a job; called where the job runs.
+    """True if this worker is the first to begin a job; called where the job runs.
 
     The scheduler keeps the claim, so that it outlives the worker.
     """
     from distributed import Event, get_client
 
-    # Dask runs a task again only after its worker was given up: no two workers ask at the same moment.
+    # Dask runs a task again only after it has lost its worker: no two workers ask at the same moment.
     event = Event(name, client=get_client())
     if event.is_set():
         return False
@@ -112,7 +112,7 @@ def take_claim(name: str) -> bool:
 T = TypeVar("T")
 
 _MOST_LOSSES: Final = 3
-"""How many workers a step may lose before it is given up."""
+"""The most workers that a step may lose before it fails."""
 _GRACE: Final = 1.0
 """Seconds that a worker has beyond those of its job, which stops by itself if it can."""
 _LOOK: Final = 0.5
@@ -185,7 +185,7 @@ class WorkerProcesses(Executor):
         return self._threads.submit(self._run, call, seconds, tries, lost)
 
     def _run(self, call: Callable[[], Any], seconds: float | None, tries: int, lost: str) -> Any:
-        """What a worker returns; another one is asked where one died and the call may be made again."""
+        """The answer of a worker; another one is asked if one died and the call may be made again."""
         for _ in range(tries):
             try:
                 return self._ask(call, seconds)
@@ -197,7 +197,7 @@ class WorkerProcesses(Executor):
         raise WorkerLost(lost)
 
     def _ask(self, call: Callable[[], Any], seconds: float | None) -> Any:
-        """What one worker returns."""
+        """The answer of one worker."""
         pool = self._idle.pop() if self._idle else self._open()
         self._busy.add(pool)
         try:
@@ -277,5 +277,5 @@ def _opened(name: str, max_parallel: int) -> Iterator[AnyExecutor]:
 
 
 def _close(client: Any) -> None:
-    with suppress(Exception):  # the cluster may be gone by now
+    with suppress(Exception):  # the cluster may be gone
         client.close(timeout=_PATIENCE)

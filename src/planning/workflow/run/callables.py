@@ -1,4 +1,4 @@
-"""What steps call: tools, handlers and agents, each as a Tool."""
+"""The callables of steps: tools, handlers and agents, each as a Tool."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Callables:
     _found: dict[tuple[str, str, float | None], Tool] = attrs.field(factory=dict)
 
     def find(self, step: WorkflowStep) -> Tool | None:
-        """What a step calls; None for a thinking step.
+        """The tool that a step calls; None for a thinking step.
 
         Raises:
             StepFailed: It does not exist, or only its name is known.

@@ -244,7 +244,7 @@ class Caller:
 
 
 def _can_be_cancelled(tool: Tool) -> bool:
-    """Whether a call of a tool ends when it is cancelled, and may be made again."""
+    """True if a call of a tool ends when it is cancelled, and may be made again."""
     return tool.idempotent and (tool.is_async or not (tool.blocking or tool.timeout))
 
 

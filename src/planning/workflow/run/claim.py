@@ -1,4 +1,4 @@
-"""Which run a workflow resumes, and which of its steps are done or must not run again."""
+"""The run that a workflow resumes, and which of its steps are done or must not run again."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _once_only(steps: Iterable[WorkflowStep], values: RunValues) -> set[str]:
     return {step_id for step_id, tool in tools.items() if tool is not None and not tool.idempotent}
 
 
-def _called_by_log(run_id: str, asked: Collection[str], session: Session) -> dict[str, StepRecord]:
+def _find_in_log(run_id: str, asked: Collection[str], session: Session) -> dict[str, StepRecord]:
     """Of steps that must not run again, the newest record in the event log if they were called."""
     if not asked:
         return {}
@@ -105,7 +105,7 @@ def _with(run: WorkflowRun, new: WorkflowRun) -> WorkflowRun:
 
 
 def _is_version(run: WorkflowRun, new: WorkflowRun) -> bool:
-    """Whether two runs are of versions of one workflow.
+    """True if two runs are of versions of one workflow.
 
     Versions have the same goal, prompt and inputs, and a step id in common. Workflows without a goal often
     just number their steps: those need a step in common that is the same as a whole.
@@ -127,7 +127,7 @@ def _compared(workflow: Workflow) -> dict[str, WorkflowStep]:
 
 
 def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> str | None:
-    """How a workflow changes a step that a run has completed; None where it changes none.
+    """The change that a workflow makes to a step that a run has completed; None if it makes none.
 
     Only what the step did counts: when and how often a completed step would run may change.
     """
@@ -176,7 +176,7 @@ def done_and_lost(
         for step_id in once
         if (record := states.get(step_id)) is None or not (record.called or record.status == "completed")
     }
-    states |= _called_by_log(run_id, uncalled, session)
+    states |= _find_in_log(run_id, uncalled, session)
     done: dict[str, StepRecord] = {}
     lost: dict[str, StepRecord] = {}
     withheld: dict[str, tuple[WorkflowStep, str]] = {}

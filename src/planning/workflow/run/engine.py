@@ -98,7 +98,7 @@ async def arun_workflow(
     Args:
         workflow: What to run, from ``validate_workflow`` or made by hand.
         capabilities: What its steps call. Tools are called with a step's inputs, handlers and agents
-            likewise by name, or, where their first parameter is called ``inputs``, with all of them.
+            too by name, or, if their first parameter is called ``inputs``, with all of them.
         session: Where the state is kept; a new one if omitted. Its Plan mirrors the run. Its subscribers
             are called in another thread if it has a store.
         user_prompt: The value of ``${user_prompt}``. It may be omitted if no step refers to it.
@@ -106,7 +106,7 @@ async def arun_workflow(
         executor: Where tools run: a ``concurrent.futures.Executor``, ``executors.processes()``,
             ``executors.dask(client)``. None for here: async tools in the event loop, others in threads.
         max_parallel: How many steps run at the same time at most.
-        timeout: After how many seconds an attempt of a step is given up, where neither the step nor its
+        timeout: The seconds after which an attempt of a step times out, if neither the step nor its
             tool sets a timeout; None for no limit.
 
     Raises:
@@ -117,7 +117,7 @@ async def arun_workflow(
             has no such run. Or memory ran out: then the run can be resumed. Or another caller has resumed
             this run meanwhile.
         StoreError: The session's store refuses a change; the run can be resumed.
-        TypeError: An argument is of another type.
+        TypeError: An argument has the wrong type.
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
         ImportError: A step has retries, and the library for them is not installed.
     """
@@ -230,7 +230,7 @@ class _Workers:
         for _ in range(min(wanted, self._most - len(self._tasks))):
             task = asyncio.create_task(self._work())
             self._tasks[task] = None
-            task.add_done_callback(self._ended)
+            task.add_done_callback(self._end)
 
     async def _work(self) -> None:
         steps = self._steps
@@ -239,7 +239,7 @@ class _Workers:
             self._hire(len(steps.ready) - 1)
         await steps.writer.written()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _end(self, task: asyncio.Task[None]) -> None:
         del self._tasks[task]
         error = None if task.cancelled() else task.exception()
         if error is not None:

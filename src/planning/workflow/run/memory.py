@@ -26,7 +26,7 @@ class MemoryItem:
         type: ``input``, what the run was given; ``step_result``, what a step stored; ``step_skipped``, a
             step was skipped, and the value under its key stays as it was: the entry has none;
             ``step_withheld``, a step stored a private value, which a stored session does not keep.
-        key: The name of the value; None where nothing is stored.
+        key: The name of the value; None if nothing is stored.
         value: The value, in its JSON form.
         step_id: The step; None for an input.
         created_at: When, as ISO 8601 in UTC.
@@ -97,13 +97,13 @@ def extract_value(
 
 def spell_path(path: Iterable[str | int]) -> str:
     """A path as references spell it: ``.data.items[0]``; of a very long one only its ends."""
-    parts = [f"[{part}]" if isinstance(part, int) else _shown(part) for part in path]
+    parts = [f"[{part}]" if isinstance(part, int) else _show(part) for part in path]
     if len(parts) > 2 * _LISTED:
         parts = [*parts[:_LISTED], "...", *parts[-_LISTED:]]
     return "".join(parts)
 
 
-def _shown(name: str) -> str:
+def _show(name: str) -> str:
     """A name as references spell it; of a long one the beginning."""
     return spelled(name).replace(name, show(name)[1:-1])
 
@@ -122,7 +122,7 @@ def _inside(value: Any, part: str | int) -> Any:
 
 
 def _there(value: Any) -> str:
-    """What is at the place where a path fails."""
+    """The value at the place where a path fails."""
     if isinstance(value, (list, tuple, set, frozenset)):
         return f"has {len(value)} item{'' if len(value) == 1 else 's'}"
     if value is None:
@@ -130,6 +130,6 @@ def _there(value: Any) -> str:
     names = list(value) if isinstance(value, Mapping) else field_names(value)
     if names is None:
         return f"is {show(value) if isinstance(value, str) else type(value).__name__}"
-    listed = ", ".join(_shown(safe_text(name)).removeprefix(".") for name in names[:_LISTED])
+    listed = ", ".join(_show(safe_text(name)).removeprefix(".") for name in names[:_LISTED])
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"has {listed}{more}" if names else "is empty"

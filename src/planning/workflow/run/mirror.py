@@ -45,7 +45,7 @@ class RunMirror:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the plan does not show of the run, and why."""
+        """The part of the run that the plan does not show, and why."""
         if self._mirror.problem is not None:
             return (self._mirror.problem,)
         return () if self._is_spelled else (_UNSPELLED,)
@@ -83,7 +83,7 @@ class RunMirror:
         if self._mirror.problem is not None:
             return
         fits = [
-            (self._places[step_id], status, None if note is None else self._fitted(status, note))
+            (self._places[step_id], status, None if note is None else self._fit(status, note))
             for step_id, status, note in marks
         ]
         self._mirror.mark(transaction, fits)
@@ -92,7 +92,7 @@ class RunMirror:
         """Complete the plan of a run that is completed; open steps that others added keep it active."""
         self._mirror.finish(transaction)
 
-    def _fitted(self, status: StepStatus, note: str) -> str | None:
+    def _fit(self, status: StepStatus, note: str) -> str | None:
         fits = fitted(note, self._rules.outcome)
         if fits or not note.strip():
             return fits or None
@@ -119,7 +119,8 @@ def _setup_of(workflow: Workflow, prompt: str | None, rules: TextRules) -> Setup
     shown = [each or format_id(number) for number, each in enumerate(ids, start=1)]
     titles = [fitted(step.description, rules.title) for step in steps]
     details = [
-        fitted(f"step {each}{_called(step)}", rules.details) for each, step in zip(shown, steps, strict=True)
+        fitted(f"step {each}{_name_call(step)}", rules.details)
+        for each, step in zip(shown, steps, strict=True)
     ]
     made = [
         NewPlanStep(title or fitted(each, rules.title), detail or fitted(f"step {each}", rules.details))
@@ -128,5 +129,5 @@ def _setup_of(workflow: Workflow, prompt: str | None, rules: TextRules) -> Setup
     return SetupPlan(objective, tuple(made))
 
 
-def _called(step: WorkflowStep) -> str:
+def _name_call(step: WorkflowStep) -> str:
     return f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""

@@ -42,7 +42,7 @@ def new_token() -> str:
 
 
 def is_alive(token: str) -> bool | None:
-    """Whether the process that made a token lives; None where that cannot be known, as on another machine."""
+    """True if the process that made a token lives; None where that cannot be known, as on another machine."""
     found = _TOKEN.fullmatch(token)
     if found is None or found["place"] != _place() or os.name != "posix":
         return None
@@ -54,13 +54,13 @@ def is_alive(token: str) -> bool | None:
         return False
     state, start = _start_of(process)
     if not (start and found["start"]):
-        return None  # another process may have its number by now
+        return None  # another process may have its number now
     return start == found["start"] and state not in "ZX"
 
 
 @cache
 def _place() -> str:
-    """A hash of what tells this machine, its last start and its container from others."""
+    """A hash that distinguishes this machine, its last start and its container from others."""
     known = [platform.node()]
     with suppress(OSError):  # not Linux
         known.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii"))
@@ -134,11 +134,11 @@ class StepRecord:
         step_id: The step.
         status: Its new status; ``pending`` after it was stopped, or where a failure blocks it.
         at: When, as ISO 8601 in UTC.
-        attempt: The number of the attempt, from 1; 0 where nothing is called.
+        attempt: The number of the attempt, from 1; 0 if nothing is called.
         called: Whether its tool was called, or may have been.
         skipped: Whether it is skipped: with the status ``completed`` because its ``done_check`` is true,
             with ``pending`` because a step failed that it depends on.
-        output: Its output; None where it has none or it is withheld. In a snapshot's JSON, its form in
+        output: Its output; None if it has none or it is withheld. In a snapshot's JSON, its form in
             JSON.
         is_withheld: Whether the output is not in the record: it is private, or was never known.
         error: Why it failed.

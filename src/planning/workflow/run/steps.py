@@ -244,7 +244,7 @@ class Steps:
         await self.writer.write()
 
     async def end(self) -> WorkflowResult:
-        """Close the run, all of whose changes are written, and make its result."""
+        """Close the run when all its changes are written, and make its result."""
         failed = any(
             record.status == "failed" and self._steps[step_id].on_failure == "fail"
             for step_id, record in self._states.items()
@@ -315,7 +315,7 @@ class Steps:
         return StepCall(step, tool, inputs)
 
     async def _is_skipped(self, step: WorkflowStep, condition: str) -> bool:
-        """Whether a step's ``done_check`` is true; then it is recorded as skipped."""
+        """True if a step's ``done_check`` is true; then it is recorded as skipped."""
         tool = self._values.tool_of(step)
         key = key_of(step, tool)
         await self.writer.write()

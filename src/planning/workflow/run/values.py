@@ -46,9 +46,9 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 MOST_BYTES = 32_000_000
-"""How many bytes one output may take, and the inputs of one step."""
+"""The most bytes of one output, and of the inputs of one step."""
 MOST_KEPT = 256_000_000
-"""How many bytes the outputs and inputs that a run keeps may take."""
+"""The most bytes of the outputs and inputs that a run keeps."""
 
 _AT_ONCE = 250_000  # bytes that are copied on the event loop
 _MB = 1_000_000
@@ -101,7 +101,7 @@ class Copies(Mapping[str, Any]):
         return iter(list(self._values))
 
     def __len__(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return len(self._values)
 
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
@@ -280,7 +280,7 @@ class RunValues:
                 self.remember(step, memory)
 
     def is_private(self, step: WorkflowStep) -> bool:
-        """Whether a step's tool has private data."""
+        """True if a step's tool has private data."""
         tool = self.tool_of(step)
         return tool is not None and tool.returns_private_data
 
@@ -294,7 +294,7 @@ class RunValues:
     # References
 
     def uses_private(self, inputs: Mapping[str, Any]) -> bool:
-        """Whether inputs refer to an output that no store may keep."""
+        """True if inputs refer to an output that no store may keep."""
         return bool(self.private) and any(
             each.step_id in self.private for each in references_in(inputs, self._ids)
         )
@@ -311,13 +311,13 @@ class RunValues:
             StepFailed: The inputs take more bytes, and are not built; or a part has no form in JSON.
         """
         try:
-            return self._resolved(inputs, JsonForms(strict=True, limit=limit))
+            return self._resolve(inputs, JsonForms(strict=True, limit=limit))
         except StepFailed:
             raise
         except Exception as error:  # noqa: BLE001 - reading a value runs its code
             raise _refusal(error, inputs, "the inputs of this step contain", _INPUTS_TOO_LARGE) from None
 
-    def _resolved(self, inputs: Mapping[str, Any], forms: JsonForms) -> dict[str, Any]:
+    def _resolve(self, inputs: Mapping[str, Any], forms: JsonForms) -> dict[str, Any]:
         resolved = _named(inputs)
         todo: list[dict[str, Any] | list[Any]] = [resolved]
         while todo:
@@ -346,7 +346,7 @@ class RunValues:
             if found.start == 0 and found.end == len(text):
                 return forms.of(value)
             if type(value) is not str:
-                # A text that is too large is not built.
+                # A string that is too large is not built.
                 JsonForms(strict=True, limit=forms.limit).of(value)
                 value = json.dumps(value, ensure_ascii=False)
             between = text[end : found.start].replace(LITERAL_MARK, MARK)
@@ -399,7 +399,7 @@ def _named(fields: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def step_with_prompt(workflow: Workflow) -> str | None:
-    """The id of the first step whose inputs refer to the user's prompt; None where no step does."""
+    """The id of the first step whose inputs refer to the user's prompt; None if no step does."""
     for step in workflow.steps:
         if step.inputs and any(each.step_id is None for each in references_in(step.inputs, _NO_STEPS)):
             return step.step_id

@@ -84,14 +84,14 @@ def _number(value: object) -> str | None:
 
 def make_workflow(form: Form, drafts: list[Draft]) -> Workflow:
     """The workflow of a document that is valid."""
-    steps = tuple(map(_made, drafts))
+    steps = tuple(map(_make, drafts))
     if form.version == 1:
         return Workflow(steps=steps)
     whole = {name: form.document[name] for name in _WHOLE if name in form.document}
     return Workflow(goal=form.document["goal"], steps=steps, **whole)
 
 
-def _made(draft: Draft) -> WorkflowStep:
+def _make(draft: Draft) -> WorkflowStep:
     fields, is_agent = draft.fields, draft.type == "agent"
     further: dict[str, Any] = {}
     if not _FURTHER.isdisjoint(fields):
@@ -134,7 +134,7 @@ def dump_workflow(workflow: Workflow) -> str:
 def document_of(workflow: Workflow) -> dict[str, Any]:
     """The document of version 2 that says what a workflow says; its fields may hold anything."""
     document = {"schema_version": 2, "goal": getattr(workflow, "goal", None)}
-    document |= _said(workflow, _NO_WORKFLOW, _WHOLE)
+    document |= _drop_defaults(workflow, _NO_WORKFLOW, _WHOLE)
     steps: Any = getattr(workflow, "steps", None)
     if type(steps) in {tuple, list}:
         steps = [_step(each) if issubclass(type(each), WorkflowStep) else each for each in steps]
@@ -144,10 +144,10 @@ def document_of(workflow: Workflow) -> dict[str, Any]:
 def _step(step: WorkflowStep) -> dict[str, Any]:
     names = ("type", "name", "agent", "inputs", "outputs", "depends_on", "expected_key", "output_path")
     written = {name: getattr(step, name, None) for name in ("step_id", "description")}
-    return written | _said(step, _NO_STEP, (*names, "done_check", *_CARE, *_STATE))
+    return written | _drop_defaults(step, _NO_STEP, (*names, "done_check", *_CARE, *_STATE))
 
 
-def _said(given: object, plain: object, names: tuple[str, ...]) -> dict[str, Any]:
+def _drop_defaults(given: object, plain: object, names: tuple[str, ...]) -> dict[str, Any]:
     """The fields that differ from those of one that says nothing."""
     values = {name: (getattr(given, name, None), getattr(plain, name)) for name in names}
     # Of the same type first: what is of another may compare in any way.

@@ -78,7 +78,7 @@ def _of_tools(tools: Tools, definitions: dict[str, Any]) -> Iterator[dict[str, A
 
 
 def _of_names(field: str, names: Names) -> Iterator[dict[str, Any]]:
-    """The step that calls a handler or an agent; none where there are no names."""
+    """The step that calls a handler or an agent; none without names."""
     known = _NAME if names is None else _one_of(list(names))
     if known is _NAME or known["enum"]:
         called = {"agent": known} if field == "agent" else {"type": _one_of(["handler"]), "name": known}
@@ -142,7 +142,7 @@ def _kept(node: Any, own: str) -> Any:
 
 
 def _with_references(schema: Node) -> Node:
-    """An object each of whose fields may also be a reference to another step's output."""
+    """An object with fields that may also be references to another step's output."""
     fields = schema.get("properties", {}).items()
     return {**schema, "properties": {name: _or_reference(node) for name, node in fields}}
 

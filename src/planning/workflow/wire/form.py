@@ -36,15 +36,15 @@ _CALLED: Final = {
     **dict.fromkeys(("tool", "toolname", "toolid", "function", "functionname", "action"), "tool"),
     **dict.fromkeys(("handler", "handlername"), "handler"),
 }
-"""What means type and name together in a step that has these, and the type that it means."""
+"""The fields that mean type and name together in a step that has these, and the type that it means."""
 _WHOLE: Final = 'write {"schema_version": 2, "goal": "...", "steps": [...]}'
 _LONGEST: Final = 100
 _MOST: Final = 20
 
 
 def hint_for(name: str, fields: Mapping[str, Any], known: tuple[str, ...]) -> str:
-    """What to write instead of a field that is not known."""
-    kind = _CALLED.get(_folded(name))
+    """A hint for a field that is not known."""
+    kind = _CALLED.get(_fold(name))
     if kind is not None and "type" in known and not ("type" in fields and "name" in fields):
         return f'write "type": "{kind}" and "name" instead'
     field = _meant_by(name, fields[name], known)
@@ -54,10 +54,10 @@ def hint_for(name: str, fields: Mapping[str, Any], known: tuple[str, ...]) -> st
 
 
 def renamed_fields(fields: Mapping[str, Any], known: tuple[str, ...]) -> set[str | None]:
-    """The fields that an object has under other names: they are not missing besides."""
+    """The fields that an object has under other names: they do not count as missing."""
     others = list(islice((name for name in fields if name not in known), _MOST))
     meant = {_meant_by(name, fields[name], known) for name in others}
-    calls = "type" in known and any(_folded(name) in _CALLED for name in others)
+    calls = "type" in known and any(_fold(name) in _CALLED for name in others)
     return meant | {"type", "name"} if calls else meant
 
 
@@ -71,11 +71,11 @@ def _meant_by(name: str, value: object, known: tuple[str, ...]) -> str | None:
 
 @lru_cache(maxsize=1_000)  # the same name is mostly in every step
 def _known_as(name: str, known: tuple[str, ...]) -> str | None:
-    others = _MEANT.get(_folded(name), ())
+    others = _MEANT.get(_fold(name), ())
     return next((field for field in others if field in known), None) or nearest(name, known)
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     return name[:_LONGEST].casefold().replace("_", "").replace("-", "")
 
 
@@ -238,14 +238,14 @@ def part_of(version: int, part: str | None) -> dict[str, Any]:
 
 @cache
 def validator(version: int, part: str | None = None) -> jsonschema_rs.Validator:
-    """What validates a document, or one of its parts."""
+    """The validator of a document, or of one of its parts."""
     import jsonschema_rs
 
     return jsonschema_rs.Draft202012Validator(part_of(version, part), retriever=_refuse)
 
 
 def _refuse(uri: str) -> Any:
-    """Fetch nothing: the schemas refer to themselves alone."""
+    """Fetch nothing: the schemas refer only to themselves."""
     raise ValueError(f"the schema refers to {uri}, outside of itself")
 
 
@@ -260,7 +260,7 @@ WORKFLOW: Final = Wanted(
     item="step_id",
     fields=frozenset(_FIELDS.split()),
 )
-"""What distinguishes a workflow from other JSON."""
+"""The signs of a workflow among other JSON."""
 
 _WRAPPERS: Final = ("plan", "workflow")
 _STEP_FIELDS: Final = frozenset(
@@ -277,13 +277,13 @@ _MOST_WRAPPERS: Final = 3
 
 @attrs.frozen
 class Form:
-    """How a document is written.
+    """The format of a document, and its parts.
 
     Attributes:
         version: The format; None where it is unknown.
         document: What the schema of that format validates.
         path: Where that is in the value that was read.
-        steps: The steps, without their fields that are null; empty where there is no list.
+        steps: The steps, without their fields that are null; empty if there is no list.
         steps_path: Where the list is in the value that was read; for a single step, where that is.
         is_single: Whether a single step was given.
         found: The warnings, or why there is no version.
@@ -298,7 +298,7 @@ class Form:
     found: tuple[Found, ...] = ()
 
     def step_path(self, index: int) -> Path:
-        """Where a step is in the value that was read."""
+        """The place of a step in the value that was read."""
         return self.steps_path if self.is_single else (*self.steps_path, index)
 
 
@@ -307,7 +307,7 @@ def form_of(value: Any) -> Form:
 
     A field that is null is absent: models that must write every field write null for those they do not use.
     """
-    value = _given(value)
+    value = _drop_nulls(value)
     path: Path = ()
     found: tuple[Found, ...] = ()
     for _ in range(_MOST_WRAPPERS):
@@ -317,7 +317,7 @@ def form_of(value: Any) -> Form:
         message = f"the workflow was in the field {wrapper}; other fields were ignored"
         path = (*path, wrapper)
         found = found or (Found("wrapped_plan", message, "send the workflow itself", path, at_key=True),)
-        value = _given(value[wrapper])
+        value = _drop_nulls(value[wrapper])
     if isinstance(value, list):
         return _of_steps(value, path, found)
     if "schema_version" in value:
@@ -332,19 +332,19 @@ def form_of(value: Any) -> Form:
         message = "the object has no schema_version; version 2 was assumed"
         found += (Found("assumed_version", message, 'add "schema_version": 2', path),)
     if "steps" in value:
-        found += _ignored(value, path)
+        found += _warn_ignored(value, path)
         value = {name: value[name] for name in schema(2)["properties"] if name in value}
     return _newer({"goal": "", **value, "schema_version": 2}, path, found)
 
 
-def _ignored(value: Mapping[str, Any], path: Path) -> tuple[Found, ...]:
+def _warn_ignored(value: Mapping[str, Any], path: Path) -> tuple[Found, ...]:
     """The warning about fields beside the steps, such as a model's reasoning."""
     others = [name for name in value if name not in schema(2)["properties"]]
     if not others:
         return ()
     names = ", ".join(map(show, others[:_MOST_SHOWN])) + (" and more" if len(others) > _MOST_SHOWN else "")
     message = f"{names} beside the steps {'is' if len(others) == 1 else 'are'} ignored"
-    return (Found("ignored_field", message, "send the workflow alone", (*path, others[0]), at_key=True),)
+    return (Found("ignored_field", message, "send only the workflow", (*path, others[0]), at_key=True),)
 
 
 def _newer(document: Mapping[str, Any], path: Path, found: tuple[Found, ...]) -> Form:
@@ -356,7 +356,7 @@ def _newer(document: Mapping[str, Any], path: Path, found: tuple[Found, ...]) ->
 
 
 def _of_steps(steps: list[Any], path: Path, found: tuple[Found, ...], *, is_newer: bool = False) -> Form:
-    steps = [_given(step) for step in steps]
+    steps = [_drop_nulls(step) for step in steps]
     if is_newer or any(is_numbered(step) for step in steps):
         document = {"schema_version": 2, "goal": "", "steps": steps}
         return Form(2, document, path, steps, path, found=found)
@@ -366,7 +366,7 @@ def _of_steps(steps: list[Any], path: Path, found: tuple[Found, ...], *, is_newe
 def _of_version(value: Mapping[str, Any], path: Path, found: tuple[Found, ...]) -> Form:
     version = value["schema_version"]
     if isinstance(version, bool) or not isinstance(version, (int, float)) or version not in VERSIONS:
-        message = f"schema version {_spelled(version)} is unknown"
+        message = f"schema version {_spell(version)} is unknown"
         unknown = Found("unknown_version", message, "send 2, or an array of steps", (*path, "schema_version"))
         return Form(None, None, path, [], path, found=(*found, unknown))
     if version == 1:
@@ -380,7 +380,7 @@ def _of_version(value: Mapping[str, Any], path: Path, found: tuple[Found, ...]) 
 
 
 def is_numbered(step: object) -> bool:
-    """Whether a step is in the form with numbers as ids: not one of the other form with a wrong id."""
+    """True if a step is in the form with numbers as ids: not one of the other form with a wrong id."""
     if not isinstance(step, dict):
         return False
     number = step.get("step_id")
@@ -398,17 +398,17 @@ def _wrapper(value: object) -> str | None:
 
 def _list(value: Mapping[str, Any], name: str) -> list[Any]:
     steps = value.get(name)
-    return [_given(step) for step in steps] if isinstance(steps, list) else []
+    return [_drop_nulls(step) for step in steps] if isinstance(steps, list) else []
 
 
-def _given(fields: Any) -> Any:
+def _drop_nulls(fields: Any) -> Any:
     """An object without its fields that are null; anything else as it is."""
     if not isinstance(fields, dict) or None not in fields.values():
         return fields
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _spelled(value: object) -> str:
+def _spell(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) >= _LARGE:
         return show(value)
     return str(value)

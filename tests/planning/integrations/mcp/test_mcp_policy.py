@@ -131,7 +131,7 @@ async def test_only_the_plan_that_was_shown_is_approved(mode: str) -> None:
     async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
         shown = await conversation(client, SET)
     facts = session.select_latest(PlanFacts)
-    assert shown.endswith("go on. The plan changed before the user could decide.\n")
+    assert shown.endswith("first. The plan changed before the user could decide.\n")
     assert facts is not None
     assert facts.approval == "waiting"
 
@@ -152,7 +152,7 @@ async def test_the_user_is_not_asked_about_a_plan_that_another_client_set_up_at_
     callback = answering(asked, APPROVE)
     async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
         shown = await conversation(client, SET)
-    assert shown.endswith("go on. The plan changed before the user could decide.\n")
+    assert shown.endswith("first. The plan changed before the user could decide.\n")
     assert asked == []
 
 
@@ -171,7 +171,7 @@ async def test_the_model_reads_the_decision_that_was_made_on_the_plan_that_was_s
     session = Session()
     callback = answering([], APPROVE, before=lambda: session.dispatch(decision))
     async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
-        assert (await conversation(client, SET)).endswith(f"go on. {said_of_it}\n")
+        assert (await conversation(client, SET)).endswith(f"first. {said_of_it}\n")
 
 
 async def test_an_answer_to_no_question_approves_nothing() -> None:

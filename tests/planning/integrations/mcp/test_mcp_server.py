@@ -228,7 +228,7 @@ async def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> No
     assert much.structured_content == {"message": said(much)}
     assert len(said(much)) <= 50_000
     assert endless.structured_content == {"message": "Look around."}
-    assert said(leaked) == "error: leak failed. Call it again, or go on without it."
+    assert said(leaked) == "error: leak failed. Call it again, or continue without it."
     assert said(own) == "mine"
 
 

@@ -207,7 +207,7 @@ def test_the_settings_of_a_policy_are_taken() -> None:
     assert [*tools] == ["planning_setup_plan", "planning_mark_step"]
     assert "depends_on" in tools["planning_setup_plan"]
     assert "evidence" in tools["planning_mark_step"]
-    assert texts([planned]) == ["Plan set: S001. Ask the user to approve it before you go on."]
+    assert texts([planned]) == ["Plan set: S001. Ask the user to approve it first."]
 
 
 def test_the_arguments_that_are_dropped_can_be_named() -> None:

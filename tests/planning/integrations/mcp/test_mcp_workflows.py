@@ -141,7 +141,7 @@ def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
 
     failed = (
         "error: The workflow failed: 1 of 2 steps completed.\n"
-        "- b: flaky failed. Call it again, or go on without it.\n"
+        "- b: flaky failed. Call it again, or continue without it.\n"
         "Call this tool again with the same arguments to retry; completed steps do not run again."
     )
     assert within(main()) == [failed, '{"outputs":{"b":"better"}}']

@@ -239,7 +239,7 @@ def test_a_spec_without_a_function_cannot_be_called() -> None:
     envelope = SPEC.as_tool.execute(query_type="news", parameters={"topic": "x"})
     assert (envelope["success"], envelope["error"]) == (
         False,
-        "sec_financial_data cannot be called: it is declared without a function. Go on without it.",
+        "sec_financial_data cannot be called: it is declared without a function. Continue without it.",
     )
 
 

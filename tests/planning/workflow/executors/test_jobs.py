@@ -23,10 +23,10 @@ from planning.workflow import Workflow, arun_workflow, run_workflow
 from planning.workflow.executors import open_executor, processes
 from session import Session
 
-FAILED = "{} failed. Call it again, or go on without it."
+FAILED = "{} failed. Call it again, or continue without it."
 DEFINE = "define its function at the top of a module, give it plain values, or run it without an executor"
-GIVEN_UP = "was given up; call it again, or go on without it"
-NO_DATA = "{} cannot reach its data now. Try again later, or go on without it."
+GIVEN_UP = "timed out; call it again, or continue without it"
+NO_DATA = "{} cannot reach its data now. Try again later, or continue without it."
 
 
 def carried(called: Any, inputs: dict[str, Any] | None = None, executor: Executor | None = None) -> Any:
@@ -227,7 +227,7 @@ TOO_LARGE = (
     "fail returned more than 32 MB, which is too much to keep; let it store its data and return where it is"
 )
 NO_FORM = (
-    "fail returned nothing that can be used. Go on without it. Reason: the function returned "
+    "fail returned nothing that can be used. Continue without it. Reason: the function returned "
     "executor_tools.Unwritable, which has no JSON form; return text, numbers, booleans, None, lists, "
     "dicts or records of these, at most 100 levels deep."
 )
@@ -285,7 +285,7 @@ def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
     result = run_workflow(steps, capable(tools.private_fail), executor=executor)
     assert result.errors == {
         "sealed": failure(FAILED.format("fail")),
-        "unwritable": failure("fail returned nothing that can be used. Go on without it.", "bad_result"),
+        "unwritable": failure("fail returned nothing that can be used. Continue without it.", "bad_result"),
     }
     assert "secret" not in result.session.snapshot().to_json()
 

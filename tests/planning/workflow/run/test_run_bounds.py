@@ -189,7 +189,7 @@ def out_of_memory() -> None:
 
 def test_a_tool_that_runs_out_of_memory_fails_its_step() -> None:
     result = run_workflow(flow(called("a"), thought("b")), capable(work=out_of_memory))
-    message = "work failed. Call it again, or go on without it."
+    message = "work failed. Call it again, or continue without it."
     assert dict(result.errors) == {"a": told(message, "unknown", cause="4 GB")}
     assert dict(result.outputs) == {"b": "Do b"}
 

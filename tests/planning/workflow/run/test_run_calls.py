@@ -207,8 +207,8 @@ def test_inputs_that_the_tool_refuses_fail_before_the_call_with_words_for_the_us
     assert calls == []
 
 
-FAILED = "work failed. Call it again, or go on without it."
-NO_DATA = "work cannot reach its data now. Try again later, or go on without it."
+FAILED = "work failed. Call it again, or continue without it."
+NO_DATA = "work cannot reach its data now. Try again later, or continue without it."
 FAILURES: list[tuple[Any, Any]] = [
     (Refused("closed"), told("closed", "tool", "That is closed on Sundays.")),
     (ValueError("at 0x7f"), told(FAILED, "unknown", cause="at 0x7f")),
@@ -290,7 +290,7 @@ def test_what_does_not_pass_is_not_tried_again(failure: Any) -> None:
 @pytest.mark.parametrize("retries", [0, 1, 4])
 def test_after_the_last_attempt_the_last_failure_is_the_error(retries: int) -> None:
     calls, error, _, _ = run(*(ConnectionError(str(each)) for each in range(9)), retries=retries)
-    message = "work cannot reach its data now. Try again later, or go on without it."
+    message = "work cannot reach its data now. Try again later, or continue without it."
     assert (calls, error) == (1 + retries, told(message, "storage", cause=str(retries)))
 
 
@@ -329,7 +329,7 @@ def test_a_tool_that_hangs_is_given_up(
     tool = plain_tool("work", later if is_async else lambda: let.wait(10), **tool_options)
     result = run_workflow(flow(step, thought("b")), capable(tool), **run_options)
     let.set()
-    message = "work took longer than 0.01 s and was given up; call it again, or go on without it"
+    message = "work took longer than 0.01 s and timed out; call it again, or continue without it"
     assert dict(result.errors) == {"a": told(message, "timeout")}
     assert (dict(result.outputs), ended) == ({"b": "Do b"}, ["cancelled"] if is_async else [])
 

@@ -229,7 +229,7 @@ def test_steps_and_marks_of_others_stay_and_the_plan_still_shows_the_run() -> No
     ]
 
 
-FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
+FOREIGN = "the session has another active plan, which does not show this run"
 
 
 @pytest.mark.parametrize("steps", [(), (thought("a"),)])

@@ -85,7 +85,7 @@ def test_two_runs_in_one_session_both_complete_and_the_plan_shows_the_one_that_w
         ]
         return await asyncio.gather(*runs)
 
-    foreign = "the session has another active plan, which is left alone; the plan does not show this run"
+    foreign = "the session has another active plan, which does not show this run"
     both = {"a": "worked", "b": "worked"}
     assert [(each.status, each.outputs, each.warnings) for each in asyncio.run(scene())] == [
         ("completed", both, ()),

@@ -252,7 +252,7 @@ WRONG = [
     [
         *((ToolResult(True, "Done.", each), told(message, code)) for each, message, code in UNKEPT),
         *(
-            (each, told(f"produce returned nothing that can be used. Go on without it. Reason: {why}.",
+            (each, told(f"produce returned nothing that can be used. Continue without it. Reason: {why}.",
                         "bad_result", cause=why))
             for each, why in ((each, f"the function returned {what}; {RETURN}") for each, what in WRONG)
         ),

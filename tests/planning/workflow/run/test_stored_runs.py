@@ -226,7 +226,7 @@ def test_a_fork_from_before_a_step_ran_runs_it(opened: Opened) -> None:
 
 # Stores that refuse
 
-LOCKED = "another worker or program is writing to the store, for more than 0.05 s: try again"
+LOCKED = "another worker or program has been writing to the store for more than 0.05 s: try again"
 
 
 def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(

@@ -1,0 +1,137 @@
+"""How a session is named, in every command: by its beginning, as the last one, or without its store."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli_runs import run
+from run_folders import FINE, TOOLS
+from store_files import call, timeless
+
+from planning import PlanningToolsSection, Toolbox
+from planning.cli import history, mcp_server, view
+from session import Session
+from session.stores import SqliteStore
+
+UUIDS = [f"1{number}8f2a4c-7b1d-4f6e-9a3b-5c2d1e0f0000" for number in range(2)]
+LAST = UUIDS[1]
+COMMANDS = {
+    "show": [],
+    "history": [],
+    "audit": [],
+    "diff": ["0", "1"],
+    "verify": [],
+    "fork": ["--as", "copy"],
+    "approve": ["--yes"],
+    "rewind": ["1"],
+    "export": ["-o", "run.html"],
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Run in a folder with the store of ``planning run``, and with another one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / ".planning").mkdir()
+    for place in (".planning/runs.db", "plans.db"):
+        for name in UUIDS:
+            session = Session(session_id=name, store=SqliteStore(place))
+            toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+            call(toolbox, "setup_plan", "c1", objective=f"Fix it in {place}", initial_steps=["Find it"])
+    yield tmp_path
+    sys.modules.pop("step_tools", None)
+
+
+def versions(place: str) -> dict[str, int]:
+    return {str(head.session_id): head.version for head in SqliteStore(place).sessions()}
+
+
+@pytest.mark.parametrize("place", ["plans.db", ".planning/runs.db"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_takes_the_beginning_of_an_id_and_the_last_session(
+    command: str, place: str, folder: Path
+) -> None:
+    stores = ["plans.db", ".planning/runs.db"]
+    before, made = {each: versions(each) for each in stores}, dict[str, str]()
+    alone = {"alone": [LAST], "beginning alone": ["118"], "last alone": ["--last"]}
+    ways = {"whole": [place, LAST], "beginning": [place, "118"], "last": [place, "--last"]}
+    for way, named in (ways if place == "plans.db" else ways | alone).items():
+        made[way] = timeless(run(command, *named, *COMMANDS[command]))
+        if command == "export":
+            made[way] += (folder / "run.html").read_text()
+        for changed in [each for each in stores if versions(each) != before[each]]:
+            assert (changed, command in {"fork", "rewind"}) == (place, True)
+            SqliteStore(changed).delete("copy") if command == "fork" else None
+            before[changed] = versions(changed)
+    if command == "rewind":  # each makes a version
+        made = {way: text.split("Version ")[1][1:] for way, text in made.items()}
+    assert set(made.values()) == {made["whole"]}
+    assert "exit code 2" not in made["whole"]
+
+
+@pytest.mark.parametrize("named", [["plans.db", "118"], ["plans.db", "--last"]])
+def test_so_do_the_live_ones(named: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "_as_they_come", lambda changes: iter(()))
+    assert run("watch", *named, "--json") == "exit code 0\n--- stderr\nplanning: the session was deleted\n"
+    served = list[object]()
+    monkeypatch.setattr(view, "until_signalled", lambda _: None)
+    monkeypatch.setattr("planning.view.server.serve", lambda shown, *_, **__: served.append(shown.only))
+    assert run("view", *named) == "exit code 0\n"
+    assert served == [LAST]
+
+
+@pytest.mark.parametrize("named", [["plans.db", "1"], ["1"]])
+@pytest.mark.parametrize("command", [*COMMANDS, "watch", "view"])
+def test_a_beginning_that_several_ids_have_is_refused_with_their_names(
+    command: str, named: list[str]
+) -> None:
+    assert run(command, *named, *COMMANDS.get(command, [])) == (
+        f"exit code 2\n--- stderr\nplanning: several sessions begin with '1': {LAST}, {UUIDS[0]}\n"
+    )
+
+
+def test_a_deleted_session_is_named_whole() -> None:
+    shown = run("sessions", "delete", "plans.db", "118", "--yes")
+    hint = f"did you mean {LAST}?"
+    assert shown == f"exit code 2\n--- stderr\nplanning: the store holds no session '118'; {hint}\n"
+
+
+def test_a_run_is_resumed_by_the_beginning_of_its_session_and_as_the_last(folder: Path) -> None:
+    (folder / "step_tools.py").write_text(TOOLS)
+    (folder / "fine.json").write_text(FINE)
+    given = ("fine.json", "--tools", "step_tools:tools", "--prompt", "larks")
+    run("run", *given, "nightly-1")
+    whole = run("run", *given, "nightly-1", "--resume")
+    assert "planning: the run in session 'nightly-1' is already complete\n" in whole
+    assert run("run", *given, "night", "--resume") == whole
+    assert run("run", *given, "--last", "--resume") == whole
+    run("run", *given, "night")  # without --resume, the id of a new session
+    assert list(versions(".planning/runs.db"))[:2] == ["night", "nightly-1"]
+    assert run("run", *given, "1", "--resume") == (
+        f"exit code 2\n--- stderr\nplanning: several sessions begin with '1': {LAST}, {UUIDS[0]}\n"
+    )
+
+
+def test_an_mcp_server_takes_the_last_session_of_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    served = list[Session]()
+    monkeypatch.setattr(
+        "planning.integrations.mcp.build_server", lambda session, **_: served.append(session) or "server"
+    )
+    monkeypatch.setattr("planning.integrations.mcp.serve_stdio", lambda server: server)
+    monkeypatch.setattr(mcp_server.asyncio, "run", lambda _: None)
+    monkeypatch.setattr(mcp_server.signal, "signal", lambda *_: None)
+    assert run("mcp", "--store", "plans.db", "--last") == "exit code 0\n"
+    assert [str(session.session_id) for session in served] == [LAST]
+    assert run("mcp", "--last").endswith("Error: Invalid value for '--session': --last needs --store\n")
+
+
+def test_a_path_is_not_taken_for_a_session(folder: Path) -> None:
+    missing = "exit code 2\n--- stderr\nplanning: cannot read '{}': No such file or directory\n"
+    for place in ("planz.db", "folder/11", "run.json"):
+        assert run("history", place) == missing.format(place)
+    (folder / ".planning" / "runs.db").unlink()
+    assert run("history", "118") == missing.format("118")

@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs format bench pictures mutants fuzz soak snapshots clean
+.PHONY: help demo test check docs format bench pictures mutants fuzz soak release snapshots clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -39,6 +39,7 @@ check: $(VENV)/checkers ## lint, type-check, and hold the imports to their rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python scripts/check_tests.py
+	$(BIN)/python scripts/check_words.py
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
 
@@ -67,10 +68,14 @@ mutants: ## change the code in MUTANTS (120) places of each room, and report wha
 fuzz: ## look for inputs that break a promise, FUZZ_SECONDS (60) for each of the five targets
 	@scripts/fuzz "$(PYTHON)"
 
-soak: ## the same for hours: fuzzing, every property with thousands of examples, killed runs, forks; and bench CHECK=1
+soak: ## the same for hours: properties, killed runs, forks; the lowest versions of what is needed; and bench CHECK=1
 	@"$(PYTHON)" benchmarks/run.py --check
 	@FUZZ_SECONDS="$${FUZZ_SECONDS:-1800}" scripts/fuzz "$(PYTHON)"
 	@CI=true KILLS="$${KILLS:-200}" FORKS="$${FORKS:-300}" INTERRUPTS="$${INTERRUPTS:-1}" scripts/test-wheel "$(PYTHON)" --hypothesis-profile=long
+	@"$(PYTHON)" scripts/lowest.py "$(or $(lastword $(shell scripts/pythons)),$(PYTHON))"
+
+release: ## build dist/ and try it as a user: metadata, size, contents, and the tutorial from the sdist and the wheel
+	@"$(PYTHON)" scripts/release.py "$(PYTHON)"
 
 clean: ## remove what the other commands made
 	rm -rf $(VENV) .venvs dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

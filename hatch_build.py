@@ -29,7 +29,7 @@ class PackagePage(MetadataHookInterface):
             text = LINK.sub(rf"[\1]({repository}/blob/HEAD/\2)", text)
             metadata["urls"] = {
                 "Repository": repository,
-                "Documentation": f"{repository}/tree/HEAD/specs",
+                "Documentation": f"{repository}/tree/HEAD/docs",
                 "Changelog": f"{repository}/blob/HEAD/CHANGELOG.md",
             }
         else:

@@ -81,7 +81,7 @@ class Section:
         blocks: Paragraphs and tables, in order.
         checks: The part's targets.
         costs: What is shown beside its floor, and guarded.
-        data: The figures that the README shows, as JSON; a part without such figures has none.
+        data: The figures that README and docs show, as JSON; a part without such figures has none.
     """
 
     title: str

@@ -18,7 +18,7 @@ from benchmarks.harness import QUICK_ROUNDS, ROUNDS, Section
 FOLDER = Path(__file__).resolve().parent
 RESULTS = FOLDER / "RESULTS.md"
 PROOF = ("refusals", "characters", "rewinds", "crashes", "threads")
-"""Parts that count, without a clock; the README shows them."""
+"""Parts that count, without a clock; README and docs show them."""
 TIMES = (
     "marks",
     "calls",
@@ -97,7 +97,7 @@ def replaced(page: str, section: str) -> str:
 
 
 def _write_proof(data: Mapping[str, object]) -> None:
-    """Keep the figures that the README shows, and draw and quote them."""
+    """Keep the figures that README and docs show, and draw and quote them."""
     figures = {"measured": {"date": machine.today(), "commit": machine.commit()}, **data}
     (FOLDER / "proof.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     picture.write_shown(figures)
@@ -114,7 +114,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write the sections into benchmarks/RESULTS.md; with proof, the README; and do what --keep does",
+        help="write the sections into benchmarks/RESULTS.md (proof: README and docs, too); --keep is implied",
     )
     parser.add_argument("--keep", action="store_true", help="keep each figure beside its floor for --check")
     parser.add_argument(

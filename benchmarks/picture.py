@@ -1,6 +1,6 @@
-"""What the README shows of the proof: ``python -m benchmarks.picture`` writes it from proof.json.
+"""The proof in README and docs: ``python -m benchmarks.picture`` writes it from proof.json.
 
-That is proof.svg, and the first rows of the README's table. Every bar begins at zero, and the bars of a panel
+That is proof.svg, and the first table of docs/figures.md. Every bar begins at zero, and the bars of a panel
 have one scale. It needs the standard library alone.
 """
 
@@ -20,7 +20,9 @@ __all__ = ["draw_proof", "quote_proof", "write_shown"]
 FOLDER = Path(__file__).resolve().parent
 OURS = "session-planning"
 PEERS = ("langchain", "pydantic-ai-harness", "agentscope", "weakincentives")
-"""The columns of the README's table."""
+"""The columns of the table."""
+QUOTING = ("README.md", "docs/figures.md")
+"""The pages that show them."""
 WIDTH, MARGIN, GUTTER = 840, 24, 32
 COLUMN = (WIDTH - 2 * MARGIN - GUTTER) / 2
 NAME, VALUE = 138, 98
@@ -166,8 +168,8 @@ def _panel(panel: Panel, left: float, top: float) -> Iterator[str]:
         yield f'<text x="{left + COLUMN:g}" y="{y + 11:g}" text-anchor="end">{escape(bar.shown)}</text>'
 
 
-def quote_proof(readme: str, figures: Mapping[str, Any]) -> str:
-    """Write the stored figures into the README's text: the first rows of its table, and their commit."""
+def quote_proof(page: str, figures: Mapping[str, Any]) -> str:
+    """Write the stored figures into the text of a page: the rows of its table, and their commit."""
     totals = {name: f"{total:,}" for name, total in figures["characters"].items()}
     plans = {name: f"{exact:,} of {asked:,}" for name, (asked, exact) in figures["rewinds"].items()}
     kept = {
@@ -187,19 +189,20 @@ def quote_proof(readme: str, figures: Mapping[str, Any]) -> str:
     }
     for what, row in rows.items():
         line = f"| {' | '.join([what, *(row[name] for name in (OURS, *PEERS))])} |"
-        readme = re.sub(rf"^\| {re.escape(what)} \|.*$", line, readme, flags=re.MULTILINE)
-    return re.sub(r"(?<=at commit )\w+", figures["measured"]["commit"], readme)
+        page = re.sub(rf"^\| {re.escape(what)} \|.*$", line, page, flags=re.MULTILINE)
+    return re.sub(r"(?<=at commit )\w+", figures["measured"]["commit"], page)
 
 
 def write_shown(figures: Mapping[str, Any]) -> None:
-    """Write the picture, and the README's rows."""
+    """Write the picture, and the figures of the pages."""
     (FOLDER / "proof.svg").write_text(draw_proof(figures), encoding="utf-8")
-    readme = FOLDER.parent / "README.md"
-    readme.write_text(quote_proof(readme.read_text(encoding="utf-8"), figures), encoding="utf-8")
+    for name in QUOTING:
+        page = FOLDER.parent / name
+        page.write_text(quote_proof(page.read_text(encoding="utf-8"), figures), encoding="utf-8")
 
 
 def main() -> int:
-    """Write what the README shows of the stored figures."""
+    """Write what the pages show of the stored figures."""
     write_shown(json.loads((FOLDER / "proof.json").read_text(encoding="utf-8")))
     return 0
 

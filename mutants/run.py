@@ -1,7 +1,7 @@
 """Mutation testing: change the code in one place, and see whether a test notices.
 
 A sample of each room's mutants is tried. The same seed chooses the same places before and after a change
-elsewhere.
+elsewhere. What no test notices is shown to the type checker, as ``make check`` does.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ import argparse
 import hashlib
 import os
 import re
+import subprocess
 import sys
 import time
 import tomllib
 from collections import Counter
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from places import Mutant, mutants_of
 from trial import Reach, tried
@@ -55,8 +58,40 @@ def is_same_sql(before: str, after: str) -> bool:
     return before.lower() == after.lower() and _SQL.search(before) is not None
 
 
+class Types:
+    """The type checker of ``make check``. Of its options, those that look for odd code are off."""
+
+    _CALM = ("unreachable", "redundant-expr", "truthy-bool", "possibly-undefined", "unused-ignore")
+
+    def __init__(self, folder: Path) -> None:
+        calm = [f"--disable-error-code={code}" for code in self._CALM]
+        self._command = [sys.executable, "-m", "mypy", f"--cache-dir={folder}", "--no-error-summary", *calm]
+        self._errors_of = cache(self._errors)
+
+    def refuse(self, mutant: Mutant) -> bool:
+        """Whether a mutant has an error of types that its module has not."""
+        checked = mutant.path if mutant.is_in_function else ROOT / "src"  # others use what it declares
+        with NamedTemporaryFile("w", suffix=".py") as changed:
+            changed.write(mutant.source())
+            changed.flush()
+            shadow = "--shadow-file", str(mutant.path), changed.name
+            return not self._errors(checked, *shadow) <= self._errors_of(checked)
+
+    def _errors(self, path: Path, *shadow: str) -> set[str]:
+        done = subprocess.run(  # noqa: S603 - mypy, with files of this project
+            [*self._command, *shadow, str(path)], capture_output=True, text=True, check=False
+        )
+        if done.returncode not in {0, 1}:
+            raise SystemExit(f"{path} cannot be checked: {done.stdout}{done.stderr}")
+        return {re.sub(r":\d+", "", line) for line in done.stdout.splitlines() if ": error: " in line}
+
+
 def report(
-    room: str, results: list[tuple[Mutant, str]], reach: Reach, known: set[tuple[str, str, str]]
+    room: str,
+    results: list[tuple[Mutant, str]],
+    reach: Reach,
+    known: set[tuple[str, str, str]],
+    types: Types,
 ) -> Counter[str]:
     """Print each mutant that survived and is not known to be equivalent, and count what became of all."""
     counts = Counter(outcome for _, outcome in results)
@@ -67,6 +102,9 @@ def report(
         place = f"{mutant.module}:{mutant.scope}"
         if (place, before, after) in known or is_same_sql(before, after):
             counts["equivalent"] += 1
+            continue
+        if types.refuse(mutant):
+            counts["types"] += 1
             continue
         ran = f"{len(reach.near(mutant))} tests run this"
         if reach.runs_at_import(mutant):
@@ -79,10 +117,11 @@ def report(
 
 
 def _figures(counts: Counter[str]) -> str:
-    noticed, same = counts["killed"] + counts["timeout"], counts["equivalent"]
-    survived = counts["survived"] - same
+    noticed, same = counts["killed"] + counts["timeout"] + counts["types"], counts["equivalent"]
+    survived = counts["survived"] - same - counts["types"]
     return (
-        f"{noticed + counts['survived']:5} mutants {noticed:5} noticed ({counts['timeout']} by time) "
+        f"{noticed + survived + same:5} mutants {noticed:5} noticed "
+        f"({counts['timeout']} by time, {counts['types']} by types) "
         f"{survived:4} not {same:4} equivalent {100 * noticed / max(noticed + survived, 1):6.1f} %"
     )
 
@@ -106,7 +145,7 @@ def main() -> int:
     sys.path[:0] = [str(ROOT / "src")]
     for name in _SHARED:
         import_module(name)
-    known, table = equivalent(), {}
+    known, table, types = equivalent(), {}, Types(chosen.cache / "types")
     for name in chosen.rooms or rooms:
         room, began = rooms[name], time.monotonic()
         sources = [path for each in room["source"] for path in _modules(ROOT / each)]
@@ -115,7 +154,7 @@ def main() -> int:
         results, reach = tried(mutants, sources, tests, jobs=chosen.jobs, cache=chosen.cache)
         if reach.failed:
             print(f"{name}: not used, as they fail without a mutant: {', '.join(reach.failed)}")
-        table[name] = report(name, results, reach, known), time.monotonic() - began
+        table[name] = report(name, results, reach, known, types), time.monotonic() - began
     print(f"\nseed {seed}")
     for name, (counts, seconds) in table.items():
         print(f"{name:14} {_figures(counts)}   of {rooms[name]['least']} % asked   {seconds:4.0f} s")

@@ -22,10 +22,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import _lru_cache_wrapper
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from inspect import CO_OPTIMIZED
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import CodeType, FunctionType, ModuleType
@@ -44,7 +46,10 @@ _ARGUMENTS = (
 )
 _NOTICED, _UNNOTICED, _TO_IMPORT = 1, 0, 3
 _NO_TESTS, _MOST_MEMORY, _FIRST_FILES = 5, 6 * 2**30, 3
-_MOST_OTHERS = 60.0  # seconds of tests that call nothing of the file
+_MOST_IMPORTED = 15.0  # seconds of tests with a module that is changed at import
+_LATER = 3  # times as long on the second try of what is late: the machine may have been busy
+TABLES = ["tests/test_data_classes.py", "tests/test_public_api.py"]
+"""Tests of what is declared anywhere: they look at what the import has made."""
 Job = tuple[Callable[[], int], float]
 """What a child does, and the seconds it may take."""
 
@@ -87,6 +92,7 @@ def tried(
     mutants: list[Mutant], sources: list[Path], tests: list[str], *, jobs: int, cache: Path
 ) -> tuple[list[tuple[Mutant, str]], Reach]:
     """The mutants, each with ``killed``, ``timeout`` or ``survived``; and what the tests reach."""
+    tests = [*tests, *TABLES]
     with TemporaryDirectory() as rooms:
         found = Path(rooms, "found.json")
         room = _Room(mutants, sources, jobs=jobs, cache=cache, rooms=rooms, found=found)
@@ -152,6 +158,9 @@ class _Room:
         reach = Reach(imported={path: set(imported.lines(path) or ()) for path in imported.measured_files()})
         for found in self._measured(session):
             reach.add(found)
+        for name in {mutant.module for mutant in self._mutants} - set(sys.modules):
+            with suppress(ImportError, SystemExit):  # of a library that is not here; of a command
+                import_module(name)  # a test imports it only when it runs
         functions: dict[tuple[str, int, str], list[FunctionType]] = defaultdict(list)
         for each in gc.get_objects():
             if type(each) is FunctionType:
@@ -382,9 +391,19 @@ def _importing(mutant: Mutant, reach: Reach, tests: list[str], step: int, rooms:
             files[test.partition("::")[0]] += 1
         first = sorted(files, key=lambda file: -files[file])[:_FIRST_FILES]
         chosen = [test for test in near if test.partition("::")[0] in first]
-    elif not mutant.is_in_function:  # no test is recorded to reach what runs at import
-        others = reach.fastest(set(reach.seconds) - set(near))
-        chosen = [*near, *others] if sum(map(reach.seconds.__getitem__, others)) < _MOST_OTHERS else near
+        if mutant.scope and not mutant.is_in_function:  # what a class declares
+            of_tables = {
+                test
+                for test in set(reach.seconds) - set(near)
+                if test.partition("::")[0] in TABLES
+                and mutant.module.startswith(test.partition("[")[2].rstrip("]") or " ")
+            }
+            chosen = [*reach.fastest(of_tables), *chosen]
+    else:
+        if not mutant.is_in_function:  # no test is recorded to reach what runs at import
+            chosen = [*near, *reach.fastest(set(reach.seconds) - set(near))]
+        ends = accumulate(map(reach.seconds.__getitem__, chosen))
+        chosen = [test for test, end in zip(chosen, ends, strict=True) if end < _MOST_IMPORTED]
 
     def run() -> int:
         import pytest  # noqa: PLC0415 - in a child of its own
@@ -410,9 +429,9 @@ def _be_silent() -> None:
 def _in_children(
     jobs: dict[int, Job], most: int, said: int = 1, sign: str = ""
 ) -> Iterator[tuple[int, int | None]]:
-    """Each job's exit code, as they end; none where the time was over."""
+    """Each job's exit code, as they end; none where the time was over twice."""
     running: dict[int, tuple[int, float]] = {}
-    waiting = sorted(jobs, reverse=True)
+    waiting, late = sorted(jobs, reverse=True), set[int]()
     while waiting or running:
         while waiting and len(running) < most:
             number = waiting.pop()
@@ -420,7 +439,8 @@ def _in_children(
             if child == 0:
                 os.setpgid(0, 0)
                 _in_child(jobs[number][0])
-            running[child] = number, time.monotonic() + jobs[number][1]
+            seconds = jobs[number][1] * (_LATER if number in late else 1)
+            running[child] = number, time.monotonic() + seconds
         time.sleep(0.005)
         for child, (number, deadline) in list(running.items()):
             done, status = os.waitpid(child, os.WNOHANG)
@@ -432,6 +452,10 @@ def _in_children(
             if is_late:
                 os.waitpid(child, 0)
             del running[child]
+            if is_late and number not in late:
+                late.add(number)
+                waiting.append(number)
+                continue
             code = None if is_late else os.waitstatus_to_exitcode(status)
             survived = code in {_UNNOTICED, _NO_TESTS}
             os.write(said, (sign or {_TO_IMPORT: "i"}.get(code or 0, "S" if survived else ".")).encode())

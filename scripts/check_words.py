@@ -24,7 +24,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 PLACES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "specs/**/*.md", "src/**/*.py")
 PRIVATE, NAMES = "private docstrings and comments", "names of functions"
-CEILINGS = {PRIVATE: 374, NAMES: 385}
+CEILINGS = {PRIVATE: 0, NAMES: 244}
 KEPT = re.compile(r"(#|<!--) words: \S")
 Rules = dict[re.Pattern[str], str]
 
@@ -44,7 +44,7 @@ RULES = compile_rules(
         r"\b(?:leaves?(?: [\w`]+)?|is|are|let) alone\b|\b((?:left )?alone)\b": "only",
         r"\b(?:is|are|was|were) another(?=[.,;:]| (?:than|one|in|when)\b)": "different",
         r"\b(?:ha[sd]|with|in|of) another (?:type|kind|case|order|form|format|status|title)\b": "different",
-        r"\ba text (?:file|field|column|editor|message)|\b(a text|texts)\b": "text, a string",
+        r"\ba text (?:file|field|column|editor|message|block)|\b(a text|texts)\b": "text, a string",
         r"\b(?:by now|likewise|anew)\b": "the plain word, or nothing",
         r"\bgo(?:es)? on\b|\bgiven up\b": "continues; timed out, abandoned",
         r"\bthe same,? from async\b": "say what it does, or nothing",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +25,46 @@ LOADED = re.compile(
     r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?https?:[^>]*>|@import|url\(['\"]?https?:"
 )
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?://|#)([^)\s#]+)(#[^)\s]*)?\)")
-BOOST = {"troubleshooting.md": 30, "howto": 10, "specs": 0.5, "reference": 0.5, "CONTRIBUTING.md": 0.2}
+PICTURE = re.compile(r"!\[[^\]]*\]\((?!https?:|docs/)([^)\s]+)\)")
+PRIVATE_BASE = re.compile(r"<code><span[^>]* title=\"[\w.]*\._\w+\">[^<]*</span></code>(?:,\s*)?")
+NO_BASES = re.compile(r"<p class=\"doc doc-class-bases\">\s*Bases:\s*</p>")
+BOOST = {
+    "troubleshooting.md": 2,
+    "howto": 3,
+    "coming-from": 1,
+    "specs": 1,
+    "index.md": 0.5,
+    "readme.md": 0.5,
+    "figures.md": 0.5,
+    "reference": 0.3,
+    "CONTRIBUTING.md": 0.2,
+}
 """How far up a page is among the results: a message leads to troubleshooting, a task to its page."""
-COMMANDS = "reference/cli.md"
+COMMANDS, CODES = "reference/cli.md", "reference/codes.md"
+GENERATED = {COMMANDS: "what each command prints with --help.", CODES: "every code of a report."}
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
+INTERNAL = {"ARCHITECTURE.md", "MODULES.md", "VIEW.md"}
+"""Specs for contributors, which are not on the site; nor are the decision records in specs/adr."""
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the specs, and the pages at the root that they link to."""
-    for path in [*sorted(ROOT.glob("specs/**/*.md")), *(ROOT / name for name in OUTSIDE)]:
+    specs = [path for path in sorted(ROOT.glob("specs/*.md")) if path.name not in INTERNAL]
+    for path in [*specs, *(ROOT / name for name in OUTSIDE)]:
         uri = path.relative_to(ROOT).as_posix()
         if uri == "README.md":
             uri = "readme.md"  # mkdocs takes README.md for the front page
         page = File.generated(config, uri, abs_src_path=str(path))
         page.inclusion = InclusionLevel.NOT_IN_NAV
         files.append(page)
+        for picture in PICTURE.findall(path.read_text(encoding="utf-8")):
+            stored = path.parent.joinpath(picture).resolve()
+            files.append(
+                File.generated(config, stored.relative_to(ROOT).as_posix(), abs_src_path=str(stored))
+            )
+    sys.path.insert(0, str(ROOT / "src"))
     files.append(File.generated(config, COMMANDS, content=_command_line()))
+    files.append(File.generated(config, CODES, content=_codes()))
     return files
 
 
@@ -53,14 +78,20 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
     def moved(found: re.Match[str]) -> str:
         picture, text, target, anchor = found.groups()
         path = posixpath.normpath(posixpath.join(folder, target))
-        if path == f"docs/{COMMANDS}" or not (ROOT / path).exists():
+        if path.removeprefix("docs/") not in GENERATED and not (ROOT / path).exists():
             return found.group()  # mkdocs reports it
         wanted = path.removeprefix("docs/") if path != "README.md" else "readme.md"
         if files.get_file_from_path(wanted) is None:
-            return f"`{path}`" if picture else text
+            return text
         return f"{picture}[{text}]({posixpath.relpath(wanted, posixpath.dirname(uri) or '.')}{anchor or ''})"
 
     return LINK.sub(moved, markdown)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Remove private base classes from the reference, and name what screen readers find without a name."""
+    output = NO_BASES.sub("", PRIVATE_BASE.sub("", output)).replace("<th></th>", "<td></td>")
+    return output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
 
 
 def on_post_build(*, config: MkDocsConfig) -> None:
@@ -77,7 +108,6 @@ def on_post_build(*, config: MkDocsConfig) -> None:
 
 def _command_line() -> str:
     """The help of each command, as the sources in src/ print it."""
-    sys.path.insert(0, str(ROOT / "src"))
     from planning.cli.app import app  # noqa: PLC0415 - of these sources, not of an installed package
 
     command = typer.main.get_command(app)
@@ -91,20 +121,39 @@ def _command_line() -> str:
     return "\n\n".join(parts)
 
 
+def _codes() -> str:
+    """The codes of a report on a workflow document, a table for each category."""
+    from planning.workflow.codes import CODES, Category  # noqa: PLC0415 - as above
+
+    parts = ["# Codes of a workflow report", "What `validate_workflow` reports. Codes do not change."]
+    for category in Category:
+        rows = [
+            f"| `{code}` | {kind.severity} | {kind.meaning} |"
+            for code, kind in CODES.items()
+            if kind.category == category
+        ]
+        parts.append(f"## {category.capitalize()}")
+        parts.append("\n".join(["| code | severity | meaning |", "|---|---|---|", *rows]))
+    return "\n\n".join(parts)
+
+
 def _groups(nav: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, str]]]]:
-    alone = [(title, uri) for item in nav for title, uri in item.items() if isinstance(uri, str)]
-    grouped = [
-        (title, [pair for page in pages for pair in page.items()])
-        for item in nav
-        for title, pages in item.items()
-        if isinstance(pages, list)
-    ]
-    return [("Start here", alone), *grouped]
+    return [(title, list(_pages(inside))) for item in nav for title, inside in item.items()]
+
+
+def _pages(nav: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    for item in nav:
+        for title, inside in item.items():
+            if isinstance(inside, str):
+                yield title, inside
+            else:
+                yield from _pages(inside)
 
 
 def _about(uri: str) -> str:
-    if uri == COMMANDS:
-        return "what each command prints with --help."
-    text = Path(ROOT, "docs", uri).read_text(encoding="utf-8").partition("\n")[2].strip()
+    if uri in GENERATED:
+        return GENERATED[uri]
+    path = Path(ROOT, uri) if uri.startswith("specs/") else Path(ROOT, "docs", uri)
+    _, text = re.split(r"^# .*\n\n", path.read_text(encoding="utf-8"), maxsplit=1, flags=re.MULTILINE)
     sentence = re.sub(r"\]\([^)]*\)|\[", "", text.partition("\n\n")[0].replace("\n", " "))
     return re.split(r"(?<=\.)\s", sentence)[0]

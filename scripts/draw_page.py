@@ -1,4 +1,4 @@
-"""Draws the page of a run that failed, as docs/page.webp: needs Debian's chromium."""
+"""Draws the page of a run that failed, light and dark, as docs/page*.webp: needs Debian's chromium."""
 
 from __future__ import annotations
 
@@ -63,17 +63,18 @@ def page() -> bytes:
 
 
 def main() -> None:
-    """Write the picture."""
+    """Write the pictures."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         file = Path(folder, "report.html")
         file.write_bytes(page())
         browser = Browser(chromium() or sys.exit("install chromium"), Path(folder, "profile"))
-        with browser.page(width=1360, height=720) as shown:
-            shown.open(file.as_uri())
-            shown.settle()
-            drawn = shown.send("Page.captureScreenshot", format="webp", quality=60)["data"]
+        for name, scheme in (("page.webp", "light"), ("page-dark.webp", "dark")):
+            with browser.page(width=1360, height=720, scheme=scheme) as shown:
+                shown.open(file.as_uri())
+                shown.settle()
+                drawn = shown.send("Page.captureScreenshot", format="webp", quality=60)["data"]
+            (ROOT / "docs" / name).write_bytes(base64.b64decode(drawn))
         browser.close()
-    (ROOT / "docs" / "page.webp").write_bytes(base64.b64decode(drawn))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import Browser, chromium
 from postgres_server import PostgresServer, programs, shared_server
 from store_places import PLACES, Place
 from syrupy.assertion import SnapshotAssertion
@@ -25,6 +26,7 @@ from planning.tools.registry import default_registry
 from session import InProcessEventBus, Session
 from session.stores import SqliteStore
 
+AXE = Path(__file__).parent.parent / ".cache" / "axe-core" / "4.14.1.js"
 SERVER = shutil.which("valkey-server") or shutil.which("redis-server")
 
 
@@ -119,6 +121,29 @@ def server_program() -> str:
 def postgres() -> PostgresServer:
     """The PostgreSQL server of this process, for tests marked ``postgres``; each asks it for a schema."""
     return shared_server()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests of a process."""
+    program = chromium()
+    if program is None:
+        if os.environ.get("CI"):
+            pytest.fail("chromium is not installed")
+        pytest.skip("chromium is not installed")
+    browser = Browser(program, tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script of axe-core."""
+    if not AXE.exists():
+        if os.environ.get("CI"):
+            pytest.fail("axe-core is not there; scripts/axe-core brings it")
+        pytest.skip("axe-core is not there; scripts/axe-core brings it")
+    return AXE.read_text("utf-8")
 
 
 def pytest_collection_finish() -> None:

@@ -1,4 +1,4 @@
-"""The pictures and the figures of the README are what their scripts write."""
+"""The pictures and the figures of README and docs are what their scripts write."""
 
 from __future__ import annotations
 
@@ -43,12 +43,29 @@ def test_the_stored_picture_of_the_proof_is_what_its_script_draws_of_the_stored_
     assert stored == picture["draw_proof"](figures)
 
 
-def test_the_figures_of_the_readme_are_the_stored_ones(picture: dict[str, Any], figures: Any) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert picture["quote_proof"](readme, figures) == readme
+@pytest.mark.parametrize("page", ["README.md", "docs/figures.md"])
+def test_the_figures_of_the_pages_are_the_stored_ones(
+    picture: dict[str, Any], figures: Any, page: str
+) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert picture["quote_proof"](text, figures) == text
 
 
-def test_figures_that_are_counted_again_are_written_into_the_readme(
+def test_the_page_of_the_figures_has_a_row_for_each_stored_figure(
+    picture: dict[str, Any], figures: Any
+) -> None:
+    figures["characters"] = dict.fromkeys(figures["characters"], 1)
+    figures["rewinds"] = dict.fromkeys(figures["rewinds"], (2, 1))
+    for by_kind in figures["crashes"].values():
+        for each in by_kind.values():
+            each |= {"acknowledged": 3, "kept": 3, "failed": 0}
+    page = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+    before, after = page.splitlines(), picture["quote_proof"](page, figures).splitlines()
+    changed = [new.split(" | ")[1] for old, new in zip(before, after, strict=True) if old != new]
+    assert changed == ["1", "3 of 3", "3 of 3", "1 of 2"]
+
+
+def test_figures_that_are_counted_again_are_written_into_the_page(
     picture: dict[str, Any], figures: Any
 ) -> None:
     figures["measured"]["commit"] = "0123abcde"

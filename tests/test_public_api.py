@@ -65,7 +65,8 @@ def test_the_public_names_of_a_module_are_the_stored_ones(module: str, snapshot:
 
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("specs/*.md"), *ROOT.glob("examples/**/*.py")])
+PAGES = (*ROOT.glob("specs/*.md"), *ROOT.glob("docs/**/*.md"))
+DOCUMENTS = sorted([ROOT / "README.md", *PAGES, *ROOT.glob("examples/**/*.py")])
 IMPORT = re.compile(r"^ *from ((?:planning|session)[.\w]*) import (\([^)]*\)|.*)", re.MULTILINE)
 _PUBLIC_MODULES = (
     "planning.integrations",

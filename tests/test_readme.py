@@ -20,6 +20,16 @@ def test_the_readme_is_short_enough_to_be_read() -> None:
     assert len(README.splitlines()) <= 145
 
 
+def test_the_first_screen_has_a_picture_the_install_line_a_refusal_and_three_links() -> None:
+    screen = "\n".join(README.splitlines()[:25])
+    assert [
+        re.findall(r"^!\[.+\]\((.+)\)$", screen, re.MULTILINE),
+        len(re.findall(r"^\$ pip install ", screen, re.MULTILINE)),
+        len(re.findall(r"^# Refused, nothing changed\.", screen, re.MULTILINE)),
+        len(re.findall(r"(?<!!)\[.+?\]\(docs/.+?\)", screen)),
+    ] == [["examples/triage.svg"], 1, 1, 3]
+
+
 @pytest.mark.usefixtures("readme_model")
 def test_the_programs_print_what_the_comments_beside_them_say() -> None:
     blocks = re.findall(

@@ -20,16 +20,12 @@ if _program.endswith("/planning") or (_program == "-m" and " -m planning" in " "
 # isort: split
 from collections.abc import Callable, Iterable, Mapping  # noqa: E402 - Ctrl-C may come while this is loaded
 from importlib import import_module  # noqa: E402 - see above
+from importlib.machinery import PathFinder  # noqa: E402 - see above
 from typing import Any  # noqa: E402 - see above
 
-
-def hidden_package(error: ImportError) -> str | None:
-    """A message if an import failed because a file of the user hides the package ``session``."""
-    path = getattr(sys.modules.get("session"), "__file__", None) or ""
-    is_ours = os.path.dirname(os.path.dirname(path)) == os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - no pathlib this early
-    if is_ours or not path or str(error.name).partition(".")[0] != "session":
-        return None
-    return f"{path} hides the package 'session' of session-planning: rename that file"
+_own = PathFinder.find_spec("session")
+if _own is not None and _own.submodule_search_locations is None:
+    raise ImportError(f"{_own.origin} hides the package 'session' of session-planning: rename that file")
 
 
 def lazy_names(
@@ -42,12 +38,7 @@ def lazy_names(
         home = homes.get(name)
         if home is None and name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        try:
-            module = import_module(f"{package}.{home or name}")
-        except ImportError as error:
-            if reason := hidden_package(error):
-                raise ImportError(reason, name=error.name, path=error.path) from error
-            raise
+        module = import_module(f"{package}.{home or name}")
         value = getattr(module, name) if home else module
         namespace[name] = value
         return value

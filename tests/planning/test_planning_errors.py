@@ -131,6 +131,8 @@ def test_a_wrong_name_gets_the_nearest_or_all_that_there_are() -> None:
     assert suggestion("serch", ["search", "book"], "tools") == "did you mean search?"
     assert suggestion("fly", ["search", "book"], "tools") == "the tools are search, book"
     assert suggestion("fly", (), "tools") == "the tools are none"
+    assert suggestion("idOfStep", ["step_id", "id_of_step"], "fields") == "did you mean id_of_step?"
+    assert suggestion("stepsIds", ["goal", "step_ids"], "fields") == "did you mean step_ids?"
 
 
 def test_a_text_or_an_error_becomes_one_line_that_is_cut() -> None:

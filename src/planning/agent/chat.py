@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from math import inf
 from typing import Any, Final
 
-from planning.agent.generate import prompt_messages
-from planning.errors import ToolError, line_of
+from planning.agent.generate import check_prompt_limit, prompt_messages
+from planning.errors import LONGEST_MESSAGE, ToolError, line_of
 from planning.tools.errors import ErrorKind, RateLimitExceeded, StorageUnavailable, ToolTimeout
 
 _NAMES: Final = ("message", "error", "detail", "msg")
@@ -33,6 +33,7 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
         max_retries: int = 1,
         max_tokens: int | None = None,
         dialect: str | None = None,
+        prompt_limit: int = LONGEST_MESSAGE,
     ) -> None:
         """Create the client, without sending anything. Without a key or an address this raises.
 
@@ -45,6 +46,8 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
                 as no answer in time.
             max_tokens: The most tokens of an answer, thoughts included; by default as the server has it.
             dialect: The SQL to write; by default that of the graph's database.
+            prompt_limit: The most characters of a prompt, at least 4,000; a longer schema is cut. Choose it
+                for a model with a small context: a token is about 3 characters of a schema.
         """
         try:
             import openai
@@ -62,6 +65,8 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
             )
         if not 0 < timeout < inf or (max_tokens is not None and max_tokens < 1):
             raise ValueError("timeout must be seconds of more than 0, and max_tokens at least 1")
+        check_prompt_limit(prompt_limit)
+        self._prompt_limit = prompt_limit
         self._model, self._dialect, self._openai = model, dialect, openai
         self._limits = {} if max_tokens is None else {"max_tokens": max_tokens}
         self._client = openai.OpenAI(
@@ -89,7 +94,7 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
         dialect: str | None = None,
     ) -> str:
         """Ask the model for the SQL that answers a question; a ToolError, without the key, says why not."""
-        turns = prompt_messages(question, schema, attempts, self._dialect or dialect)
+        turns = prompt_messages(question, schema, attempts, self._dialect or dialect, self._prompt_limit)
         create: Any = self._client.chat.completions.create  # it types every role
         try:
             choice = create(model=self._model, messages=turns, **self._limits).choices[0]
@@ -124,7 +129,7 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
             return kind(f"{self._name} accepts no requests now ({status}); ask again later{said}")
         remedy = f"check the model {self._model!r}, and whether base_url ends in /v1"
         if status == 413 or _TOO_LONG.search(said):
-            remedy = "give the model a longer context, or send a smaller schema, such as one without samples"
+            remedy = "give the model a longer context, or set a smaller prompt_limit"
         return ToolError(f"{self._name} refused the request ({status}); {remedy}{said}")
 
     def _quote(self, words: str) -> str:

@@ -36,8 +36,9 @@ You write SQL that answers questions.
   {{"needs_user_input": true, "input_request": "..."}}"""
 _REPAIR: Final = "{error}\nSend only the corrected SQL."
 _SCHEMA_END: Final = re.compile(r"<(?=/?schema)", re.IGNORECASE)
-_LONGEST_QUESTION, _LONGEST_SQL, _LONGEST_ERROR = 8_000, 4_000, 2_000
-_MOST_ATTEMPTS: Final = 5
+_FOR_ATTEMPT: Final = 10_000  # characters of a prompt for each attempt that it shows
+_SHORTEST_PROMPT: Final = 4_000
+_BEGINNING: Final = 2_000  # characters of an answer in which a statement begins
 _AROUND: Final = 200  # characters of a prompt around its parts
 
 
@@ -59,26 +60,38 @@ def offered(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def prompt_messages(
-    question: str, schema: object, attempts: Sequence[Mapping[str, Any]] = (), dialect: str | None = None
+    question: str,
+    schema: object,
+    attempts: Sequence[Mapping[str, Any]] = (),
+    dialect: str | None = None,
+    limit: int = LONGEST_MESSAGE,
 ) -> list[dict[str, str]]:
-    """The turns of a prompt for a model that writes SQL: at most 50,000 characters, with longer parts cut."""
+    """The turns of a prompt for a model that writes SQL: at most ``limit`` characters, longer parts cut."""
     turns = [
         {"role": "system", "content": _SYSTEM.format(dialect=f"{title_of(dialect)} " if dialect else "")}
     ]
-    asked = f"\n</schema>\n\nQuestion: {_cut(question, _LONGEST_QUESTION)}"
+    asked = f"\n</schema>\n\nQuestion: {_cut(question, limit * 4 // 25)}"
     turns.append({"role": "user", "content": asked})
-    for attempt in attempts[-_MOST_ATTEMPTS:]:
-        repair = _REPAIR.format(error=_cut(attempt["error"], _LONGEST_ERROR))
+    for attempt in attempts[-max(1, limit // _FOR_ATTEMPT) :]:
+        repair = _REPAIR.format(error=_cut(attempt["error"], limit // 25))
         if attempt.get("sql") is None:  # many servers require that the roles alternate
             turns[-1]["content"] += f"\n\n{repair}"
         else:
-            turns.append({"role": "assistant", "content": _cut(attempt["sql"], _LONGEST_SQL)})
+            turns.append({"role": "assistant", "content": _cut(attempt["sql"], limit * 2 // 25)})
             turns.append({"role": "user", "content": repair})
-    room = LONGEST_MESSAGE - _AROUND - sum(len(turn["content"]) for turn in turns)
+    room = limit - _AROUND - sum(len(turn["content"]) for turn in turns)
     # Data must not close its own tag: what follows would be read as instructions.
     data = _SCHEMA_END.sub("< ", schema if isinstance(schema, str) else safe_text(schema)).strip("\n")
     turns[1]["content"] = f"<schema>\n{_cut(data, room)}{turns[1]['content']}"
     return turns
+
+
+def check_prompt_limit(limit: object) -> None:
+    """Refuse a limit of a prompt that is not a whole number in its range."""
+    if type(limit) is not int or not _SHORTEST_PROMPT <= limit <= LONGEST_MESSAGE:
+        raise ValueError(
+            f"prompt_limit must be {_SHORTEST_PROMPT:,} to {LONGEST_MESSAGE:,} characters, got {limit!r}"
+        )
 
 
 def _cut(text: str, limit: int) -> str:
@@ -117,7 +130,7 @@ def _from_text(text: str) -> AgentState:
 
 def _is_prose(answer: str) -> bool:
     """True if an answer is a sentence, and no statement of any kind; the database judges what may be one."""
-    if _SELECT.search(answer[:_LONGEST_ERROR]):
+    if _SELECT.search(answer[:_BEGINNING]):
         return False
     return not is_statement(answer) or answer.endswith((".", "!", "?"))
 

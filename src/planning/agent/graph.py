@@ -22,7 +22,7 @@ except ModuleNotFoundError as missing:
 from planning.agent.answer import complete, is_doubtful, reviewing, show_progress
 from planning.agent.databases.base import Database, is_database
 from planning.agent.databases.files import SqlDatabase
-from planning.agent.generate import Generator
+from planning.agent.generate import Generator, check_prompt_limit
 from planning.agent.nodes import (
     AgentTools,
     Clarify,
@@ -35,6 +35,7 @@ from planning.agent.nodes import (
     tool_running,
 )
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState
+from planning.errors import LONGEST_MESSAGE
 from planning.prompt import Prompt, ToolAwarenessSection
 from planning.tools.background import run_coroutine, run_in_thread
 from planning.tools.errors import SORRY
@@ -90,6 +91,7 @@ def build_text_to_sql_graph(
     clarify: Clarify | Literal[False] | None = None,
     reflect: bool = True,
     timeout: float | None = None,
+    prompt_limit: int = LONGEST_MESSAGE,
     checkpointer: Checkpointer = None,
 ) -> Compiled:
     """Build the graph that answers questions with SQL: plan, act, plan again, until there is an answer.
@@ -111,14 +113,16 @@ def build_text_to_sql_graph(
             the graph asks the user back only if the question is empty, or the generator asks.
         reflect: Whether to ask, once, for another statement if the results are empty or refused.
         timeout: The seconds for a call of the generator, if limited.
+        prompt_limit: The most characters of the ``prompt`` that a generator takes, 4,000 to 50,000.
         checkpointer: Where LangGraph keeps the states of threads.
 
     Raises:
         TypeError: The generator has parameters that match no value, or an option has the wrong type.
-        ValueError: ``max_iterations`` or ``timeout`` is out of range.
+        ValueError: ``max_iterations``, ``timeout`` or ``prompt_limit`` is out of range.
     """
     if type(max_iterations) is not int or max_iterations < 1:
         raise ValueError(f"max_iterations must be a whole number of at least 1, got {max_iterations!r}")
+    check_prompt_limit(prompt_limit)
     if clarify and not callable(clarify):
         raise TypeError(f"clarify must be a function of question and schema, or None, got {clarify!r}")
     if type(reflect) is not bool:
@@ -130,7 +134,7 @@ def build_text_to_sql_graph(
     nodes = {
         "plan": Node(lambda state: plan(state, max_iterations)),
         "execute_tools": tool_running(database),
-        "generate_sql": generating(generate_sql, timeout, clarify or None, dialect),
+        "generate_sql": generating(generate_sql, timeout, clarify or None, dialect, prompt_limit),
         "reflect": reviewing(search),
         "complete": Node(complete),
     }

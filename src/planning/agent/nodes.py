@@ -254,7 +254,11 @@ def execute_tools_node(state: State, tools: AgentTools, *, session: Session | No
 
 
 def generating(
-    generate_sql: Generator, timeout: float | None, clarify: Clarify | None, dialect: str | None
+    generate_sql: Generator,
+    timeout: float | None,
+    clarify: Clarify | None,
+    dialect: str | None,
+    prompt_limit: int,
 ) -> Node:
     """The node that asks the generator for the SQL, or the user for more."""
     description = "Write the SQL that answers a question."
@@ -267,7 +271,7 @@ def generating(
         if request is not None:
             return asked(request)
         if "prompt" in taken:
-            turns = prompt_messages(question, schema, attempts[-1:], dialect)
+            turns = prompt_messages(question, schema, attempts[-1:], dialect, prompt_limit)
             given["prompt"] = "\n\n".join(turn["content"] for turn in turns)
         return NodeCall(tool, given)
 

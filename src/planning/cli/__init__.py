@@ -7,8 +7,6 @@ import os
 import signal
 import sys
 
-from planning.lazy import hidden_package
-
 __all__ = ["main"]
 
 _NEEDS_EXTRA = "planning: the command needs typer and rich; run pip install 'session-planning[cli]'\n"
@@ -33,11 +31,6 @@ def main() -> None:
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")  # what an encoding cannot hold is escaped
         app(prog_name="planning")
-    except ImportError as error:
-        if (reason := hidden_package(error)) is None:
-            raise
-        sys.stderr.write(f"planning: {reason}\n")
-        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
     except OSError as error:

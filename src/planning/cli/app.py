@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from planning.cli.usage import HELP_OPTIONS, Command, exit_codes, suggest
+from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, Command
 
 # The module, the function and the short line of each command, which fits beside the names in 80 columns. The
 # module has the rest of its help: SHOW_HELP for the function ``show``.
@@ -61,19 +61,11 @@ Examples:
   planning prompt --strategy plan-act-reflect
   planning tools --format anthropic
 
-{exit_codes()}"""
+{EXIT_CODES}"""
 
 
 class Commands(TyperGroup):
     """Commands whose names may be two words: ``sessions delete`` beside ``sessions``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options before the command."""
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as error:
-            suggest(error, self.get_params(ctx))
-            raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find the command that arguments begin with, the longest name first, and load it."""
@@ -112,7 +104,7 @@ def _loaded(name: str) -> Any:
     """A command with its options."""
     module, _, function = _COMMANDS[name][0].partition(":")
     found = vars(import_module(f"planning.cli.{module}"))
-    epilog = f"{found[f'{function.upper()}_HELP']}\n{exit_codes(name)}"
+    epilog = f"{found[f'{function.upper()}_HELP']}\n{EXIT_CODES}"
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, cls=Command, epilog=epilog, context_settings=HELP_OPTIONS)(found[function])
     return typer.main.get_command(alone)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from planning.cli.usage import DEFAULT_STORE
+from planning.cli.usage import DEFAULT_STORE, LAST
 
 WorkflowFile = Annotated[
     str | None, typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.")
@@ -89,7 +89,10 @@ def _ids_in(place: str) -> list[str]:
 
 
 def _session(more: str) -> Any:
-    more = f"The id of a session in it, or its beginning{more}. Without a store, that of 'planning run'."
+    more = (
+        f"The id of a session in it, or its beginning, or {LAST} for the one that was changed last{more}."
+        " Without a store, that of 'planning run'."
+    )
     return typer.Argument(metavar="SESSION", help=more, autocompletion=session_ids)
 
 

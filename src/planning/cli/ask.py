@@ -27,7 +27,7 @@ from planning.cli.progress import Progress
 from planning.cli.source import name_of, read_text
 from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_terminal, lines_of
 from planning.cli.usage import Refused, bad_option
-from planning.errors import ToolError, line_of, one_line, printable
+from planning.errors import LONGEST_MESSAGE, ToolError, line_of, one_line, printable
 from planning.plan.model import Plan
 from session import Session
 from session.address import is_address
@@ -71,14 +71,14 @@ def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[s
     Text that a spreadsheet would run as a formula is data: it begins with an apostrophe.
     """
     buffer = StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer, lineterminator="\r\n")  # before Python 3.13 only these are quoted in a string
     for row in chain([names], rows):
         texts = ("" if value is None else _text_of(value) for value in row)
         writer.writerow(
             f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
             for text in texts
         )
-        yield buffer.getvalue()
+        yield buffer.getvalue()[:-2] + "\n"
         buffer.seek(0)
         buffer.truncate()
 
@@ -172,6 +172,10 @@ def ask(
     model_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long to wait for the model; it is asked twice.")
     ] = _MODEL_TIMEOUT,
+    prompt_limit: Annotated[
+        int,
+        typer.Option(metavar="N", help="The most characters of a prompt, 4,000 or more."),
+    ] = LONGEST_MESSAGE,
     no_samples: Annotated[
         bool, typer.Option("--no-samples", help="Keep the values in the database out of the schema.")
     ] = False,
@@ -198,7 +202,13 @@ def ask(
             )
             generate: Callable[..., Any] = partial(_next, statements)
             if model is not None:
-                chat = OpenAIChat(model, base_url, timeout=model_timeout, dialect=database.dialect)
+                chat = OpenAIChat(
+                    model,
+                    base_url,
+                    timeout=model_timeout,
+                    dialect=database.dialect,
+                    prompt_limit=prompt_limit,
+                )
                 generate = stack.enter_context(chat)
             database.get_schema()  # a wrong file is an error of its own, and not of the question
         except (ToolError, ValueError, ImportError) as error:

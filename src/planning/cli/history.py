@@ -24,7 +24,7 @@ from planning.policy.reducers import AskToFinish
 from session import ToolFailed
 from session.stores import StoreError
 
-HISTORY_HELP: Final = examples("history", "history plans.db nightly --after 40")
+HISTORY_HELP: Final = examples("history report --limit 20", "history plans.db --last")
 WATCH_HELP: Final = examples("watch plans.db nightly", "watch plans.db nightly --json | my-dashboard")
 
 _POLL: Final = 0.05  # seconds between two looks at the store

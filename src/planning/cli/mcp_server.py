@@ -95,7 +95,11 @@ def mcp(
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="One session for all clients.", autocompletion=session_ids),
+        typer.Option(
+            metavar="ID",
+            help=f"One session for all clients; {LAST} is the one of the store that was changed last.",
+            autocompletion=session_ids,
+        ),
     ] = None,
     tools: Annotated[
         str | None,
@@ -219,7 +223,7 @@ def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
             store.sessions(1)  # a server that cannot be reached is an error now
         if given == LAST:
             if store is None:
-                raise bad_option(LAST, "it needs --store")
+                raise bad_option("--session", f"{LAST} needs --store")
             given = str(known_session(store, LAST))
         if given is not None:
             return {"session": Session(session_id=given, store=store)}

@@ -62,9 +62,10 @@ Where runs are kept:
   In the file {DEFAULT_STORE}, or that of --store, in a session with
   the name of the workflow's file: report for report.json. These read it:
     planning sessions
-    planning show {DEFAULT_STORE} report
-    planning view {DEFAULT_STORE} report
-    planning watch {DEFAULT_STORE} report
+    planning show report
+    planning history report
+    planning view report
+    planning watch --last
 """
 _MOST_PARALLEL: Final = 16
 _PROMPT: Final = "user_prompt"
@@ -79,7 +80,7 @@ def run(
         typer.Argument(
             metavar="SESSION",
             help="The session that keeps the run; named after the file if omitted. With --resume, also the"
-            " beginning of its id.",
+            f" beginning of its id, or {LAST} for the one that was changed last.",
             autocompletion=session_ids,
         ),
     ] = None,

@@ -36,7 +36,8 @@ from session.stores import StoreError
 
 SHOW_HELP: Final = """\b
 Examples:
-  planning show .planning/runs.db report
+  planning show report
+  planning show --last
   planning show plans.db nightly --at 3
   planning show transcript.jsonl
 

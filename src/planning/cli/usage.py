@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand
@@ -17,25 +16,19 @@ HELP_OPTIONS: Final = {"help_option_names": ["--help", "-h"]}
 DEFAULT_STORE: Final = ".planning/runs.db"
 """The file in which ``planning run`` keeps runs, in the current folder."""
 LAST: Final = "--last"
-"""The option that names the session that was changed last, and what a command gets for its id then."""
+"""The word for the session that was changed last, which a user writes in place of its id."""
 
-
-def exit_codes(command: str = "") -> str:
-    """The exit codes of a command, or of all; a paragraph that is kept as it is written."""
-    ends_well = command in {"view", "watch"}
-    rest = "" if command else "; 'view' and 'watch' end with 0"
-    return "\n".join([
-        "\b\nExit codes:",
-        f"  0    done{', also by Ctrl-C' if ends_well else '; the workflow is valid, the run is completed'}",
-        "  1    the answer is no: the workflow has errors, the run failed, the",
-        "       session is damaged, the question was not answered; or the output",
-        "       cannot be written",
-        "  2    nothing was done: wrong use, or input that cannot be read",
-        *([] if ends_well else [f"  130  stopped by Ctrl-C{rest}"]),
-        "  143  stopped by a termination signal",
-        "",
-    ])  # fmt: skip
-
+# \b keeps a paragraph as it is written.
+EXIT_CODES: Final = """\b
+Exit codes:
+  0    done; the workflow is valid, the run is completed
+  1    the answer is no: the workflow has errors, the run failed, a
+       session is damaged, or the question was not answered; or the
+       output cannot be written
+  2    nothing was done: wrong use, or input that cannot be read
+  130  stopped by Ctrl-C; 'view' and 'watch' end with 0 then
+  143  stopped by a termination signal
+"""
 
 TOOLS_HELP: Final = """\b
 Tools:
@@ -67,25 +60,8 @@ def bad_option(name: str, message: object) -> typer.BadParameter:
     return typer.BadParameter(printable(str(message)), param_hint=f"'{name}'")
 
 
-def suggest(error: Any, known: Iterable[Any]) -> None:
-    """Say in the error for an unknown option which one of the parameters was probably meant."""
-    if getattr(error, "possibilities", None) is not None:
-        near = nearest(error.option_name, [name for each in known for name in each.opts if name[0] == "-"])
-        error.possibilities = None
-        error.message += "" if near is None else f". Did you mean {near}?"
-
-
 class Command(TyperCommand):
-    """A command that knows how it was called; where it takes a session, ``--last`` names one."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._arguments = [each for each in self.params if each.param_type_name == "argument"]
-        wanted = {"argument": "SESSION", "option": "ID"}
-        sessions = [each for each in self.params if each.metavar == wanted[each.param_type_name]]
-        self._session: Any = next((each for each in sessions if each.nargs == 1), None)
-        if self._session is not None:
-            self.params.append(_last_option())
+    """A command that knows how it was called; where it takes a session, ``--last`` is one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; they are kept in the context as they were given."""
@@ -95,60 +71,52 @@ class Command(TyperCommand):
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")
             raise
-        except Exception as error:
-            suggest(error, self.get_params(ctx))
-            names = [str(each.metavar) for each in self._arguments]
+        except Exception as raised:
+            error: Any = raised
+            if getattr(error, "possibilities", None) is not None:
+                known = [name for each in self.get_params(ctx) for name in each.opts if name[0] == "-"]
+                near, error.possibilities = nearest(error.option_name, known), None
+                error.message += "" if near is None else f". Did you mean {near}?"
+            names = [str(each.metavar) for each in self._arguments()]
             if getattr(error, "option_name", None) != "--session" or "SESSION" not in names:
                 raise
             used = " ".join([ctx.command_path, *names[: names.index("SESSION") + 1]])
             raise Refused(f"the session is an argument, not an option: {used}") from None
 
     def make_parser(self, ctx: Any) -> Any:
-        """A parser that takes a session without its store, and ``--last`` for a session."""
+        """A parser that takes a session without its store, and ``--last`` for one."""
         parser: Any = super().make_parser(ctx)
-        read = parser.parse_args
+        read, takes_one = (
+            parser.parse_args,
+            ("SESSION", 1) in [(each.metavar, each.nargs) for each in self.params],
+        )
 
         def parse(args: list[str]) -> Any:
-            values, rest, order = read(args)
-            if self._session is not None:
-                self._name_session(values, rest)
+            others, is_last = [each for each in args if each != LAST], LAST in args
+            if not takes_one:
+                has_option = any("--session" in each.opts for each in self.params)
+                return read([*others, "--session", LAST] if is_last and has_option else args)
+            values, rest, order = read(others)
+            self._name_session(values, rest, is_last=is_last)
             return values, rest, order
 
         parser.parse_args = parse
         return parser
 
-    def _name_session(self, values: dict[str, Any], rest: list[str]) -> None:
-        """Put the session, and a store that is not given, among the values of the arguments."""
-        is_last, name = bool(values.get("last")), self._session.name
-        if self._session not in self._arguments:
-            if is_last:
-                values[name] = LAST
-            return
-        names = [str(each.name) for each in self._arguments]
+    def _arguments(self) -> list[Any]:
+        return [each for each in self.params if each.param_type_name == "argument"]
+
+    def _name_session(self, values: dict[str, Any], rest: list[str], *, is_last: bool) -> None:
+        """Put the last session, and a store that is not given, among the values of the arguments."""
+        names, metavars = zip(*((str(each.name), each.metavar) for each in self._arguments()), strict=True)
         given = [values[each] for each in names if isinstance(values.get(each), str)] + rest
-        at = names.index(name)
         has_room = len(given) + is_last < len(names)
         if names[0] != "file" and has_room and (is_last if not given else _is_session(given[0])):
             given.insert(0, DEFAULT_STORE)
         if is_last:
-            given.insert(at, LAST)
+            given.insert(metavars.index("SESSION"), LAST)
         values.update(zip(names, given, strict=False))
         rest[:] = given[len(names) :]
-
-
-def _last_option() -> Any:
-    """The option ``--last``, which is only for ``Command``."""
-
-    def made(
-        *, last: Annotated[bool, typer.Option(LAST, help="Take the session that was changed last.")] = False
-    ) -> None:
-        del last
-
-    maker = typer.Typer(add_completion=False, rich_markup_mode=None)
-    maker.command()(made)
-    option = typer.main.get_command(maker).params[0]
-    option.expose_value = False
-    return option
 
 
 def _is_session(text: str) -> bool:

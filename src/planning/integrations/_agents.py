@@ -14,6 +14,7 @@ from planning.integrations._sessions import AWAY, SessionsOfStates, SessionSourc
 from planning.policy.policy import PlanPolicy
 from planning.policy.reducers import PLANNING_TOOLS
 from planning.prompt import PlanningStrategy, PlanningToolsSection
+from planning.prompt.definitions import schemas_of
 from planning.suite.kept import demands_on
 from planning.suite.tools import register_plan
 from planning.tools import Toolbox, ToolContext, ToolResult
@@ -79,6 +80,12 @@ class AgentPlan:
         if not self.section.is_enabled():
             return "", kept
         return "\n\n".join(filter(None, [self.section.reminder(session=session), *more])), kept
+
+    def schemas(self, session: Session) -> dict[str, dict[str, Any]] | None:
+        """The schemas of the tools that one request offers, by name; None where that never changes."""
+        if all(tool.narrow is None for tool in self.tools.values()):
+            return None
+        return schemas_of(self.tools.values(), session)
 
     def notice(self, session: Session) -> None:
         """The model has read the reminder; a store that is away does not end the run."""

@@ -183,7 +183,7 @@ class BoundTool(BaseTool):
     @classmethod
     def of(cls, tool: Tool, box: Toolbox) -> BoundTool:
         """Take a tool's name, description and schema."""
-        schema = {"title": tool.name, **tool.parameters_schema()}
+        schema = _titled(tool.name, tool.parameters_schema())
         return cls(name=tool.name, description=tool.description, args_schema=schema, box=box)
 
     def _run(self, /, **arguments: Any) -> Any:
@@ -193,6 +193,21 @@ class BoundTool(BaseTool):
     async def _arun(self, /, **arguments: Any) -> Any:
         call, actor = _running(self.name, arguments)
         return _message_of(call, await acarry_out(self.box, call, actor))
+
+
+def offered(tools: Iterable[Any], schemas: Mapping[str, dict[str, Any]]) -> list[Any]:
+    """The tools of a request, of the toolbox's own only those with a schema, and with that."""
+    return [
+        each.model_copy(update={"args_schema": _titled(each.name, schemas[each.name])})
+        if isinstance(each, BoundTool)
+        else each
+        for each in tools
+        if not isinstance(each, BoundTool) or each.name in schemas
+    ]
+
+
+def _titled(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"title": name, **schema}
 
 
 def _running(name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -112,6 +112,17 @@ def with_tail(request: ModelRequest, text: str, model: Model) -> ModelRequest:
         is_cached = any(not isinstance(part, SystemPromptPart) for part in parts)
         parts.append(UserPromptPart([CachePoint(), text] if is_cached else text))
     return replace(request, parts=parts)
+
+
+def offered(
+    tools: Iterable[ToolDefinition], own: Container[str], schemas: Mapping[str, dict[str, Any]]
+) -> list[ToolDefinition]:
+    """The tools of a request, of a capability's own only those with a schema, and with that."""
+    return [
+        replace(each, parameters_json_schema=schemas[each.name]) if each.name in own else each
+        for each in tools
+        if each.name not in own or each.name in schemas
+    ]
 
 
 def _metadata(message: ModelMessage) -> list[Any]:

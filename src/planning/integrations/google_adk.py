@@ -140,9 +140,11 @@ class PlanningToolset(BaseToolset, BasePlugin):
             return  # a live connection is opened with what is sent once
         try:
             session = await self._session(tool_context)
-            reminder = ""
+            reminder, run = "", _Run.of(tool_context)
+            run.schemas = None
             if session is not None:
                 reminder = await session.run_in_worker(partial(self._show, session, tool_context))
+                run.schemas = self._plan.schemas(session)
         except AWAY as error:
             reminder = unread(error)
         if reminder:
@@ -337,6 +339,19 @@ class _PlanningTool(BaseTool):
             name=self.name, description=self.description, parameters_json_schema=self._schema
         )
 
+    async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
+        """Declare the tool, and only what the plan takes; a call of it is answered in any case."""
+        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        schemas = _Run.of(tool_context).schemas
+        if schemas is None:
+            return
+        for tool in llm_request.config.tools or ():
+            declared: list[FunctionDeclaration] = getattr(tool, "function_declarations", None) or []
+            for each in [each for each in declared if each.name == self.name]:
+                each.parameters_json_schema = schemas.get(self.name)
+                if self.name not in schemas:
+                    declared.remove(each)
+
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> dict[str, Any]:
         """Run a call."""
         return await self._planning.call(self.name, args, tool_context)
@@ -352,14 +367,16 @@ class _Run(str):
         settled: The sessions for which it is settled whether they go back.
         more: What the model reads once, behind the reminder.
         is_behind: Whether the model has read more than the position that is kept says.
+        schemas: Those of the tools that the newest request offers; None for those that never change.
         has_asked: Whether the agent has asked to finish.
     """
 
-    __slots__ = ("has_asked", "is_behind", "more", "place", "settled")
+    __slots__ = ("has_asked", "is_behind", "more", "place", "schemas", "settled")
     place: str
     settled: set[SessionId]
     more: str
     is_behind: bool
+    schemas: dict[str, dict[str, Any]] | None
     has_asked: bool
 
     def __new__(cls, at: str, place: str = "") -> Self:
@@ -367,6 +384,7 @@ class _Run(str):
         run = super().__new__(cls, at)
         run.place, run.settled, run.more = place, set(), ""
         run.is_behind = run.has_asked = False
+        run.schemas = None
         return run
 
     @classmethod

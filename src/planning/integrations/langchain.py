@@ -37,6 +37,7 @@ try:
         answered,
         caller,
         last_turn,
+        offered,
         position_in,
         readable,
         readers,
@@ -67,6 +68,7 @@ class PlanningState(AgentState[Any]):
     planning: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput, merge]]
 
 
+_Schemas = Mapping[str, dict[str, Any]]
 _Answer = ToolMessage | Command[Any]
 _Response = ModelResponse[Any] | ExtendedModelResponse[Any]
 
@@ -162,10 +164,10 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         position, session, kept = position_in(request.state), None, None
         try:
             session = await self._session(here, position)
-            tail, kept = await here.finish(session, partial(self._show, session, position))
+            tail, kept, schemas = await here.finish(session, partial(self._show, session, position))
         except AWAY as error:
-            tail, session = unread(error), None
-        answer = readable(await _make(handler(self._prepare(request, tail))), self._boxes)
+            tail, schemas, session = unread(error), None, None
+        answer = readable(await _make(handler(self._prepare(request, tail, schemas))), self._boxes)
         noticed = await here.finish(session, partial(self._notice, session, position, here))
         if noticed is None and kept is None:
             return answer
@@ -180,13 +182,16 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             await here.follow(session, position)
         return session
 
-    def _show(self, session: Session | None, position: Position | None) -> tuple[str, dict[str, Any] | None]:
-        """The plan, as the model reads it, and the position that its answer is kept with."""
+    def _show(
+        self, session: Session | None, position: Position | None
+    ) -> tuple[str, dict[str, Any] | None, _Schemas | None]:
+        """The plan, as the model reads it, the position to keep with the answer, and what is offered."""
         if session is None:
-            return "", None
+            return "", None, None
         is_given = self._sessions.are_given
         tail, kept = self._plan.shown(session, position if is_given else None)
-        return tail, position_of(session) if is_given and position is None else kept
+        kept = position_of(session) if is_given and position is None else kept
+        return tail, kept, self._plan.schemas(session)
 
     def _notice(
         self, session: Session | None, position: Position | None, here: Here
@@ -199,14 +204,18 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             self._plan.notice(session)
         return None if session.version == version else position_of(session, position, here.step)
 
-    def _prepare(self, request: ModelRequest[Any], reminder: str) -> ModelRequest[Any]:
+    def _prepare(
+        self, request: ModelRequest[Any], reminder: str, schemas: _Schemas | None
+    ) -> ModelRequest[Any]:
         if self._plan.records:
             self._plan.reading |= readers(request.tools)
         text = self._plan.copy
         if text is None:
             return request
         system = with_system(request.system_message, text)
-        return request.override(system_message=system, messages=with_tail(request.messages, reminder))
+        tools = request.tools if schemas is None else offered(request.tools, schemas)
+        messages = with_tail(request.messages, reminder)
+        return request.override(system_message=system, messages=messages, tools=tools)
 
     # The end of a turn
 

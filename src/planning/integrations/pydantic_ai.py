@@ -53,6 +53,7 @@ try:
         TEXT,
         PlanningToolset,
         made_of,
+        offered,
         position_in,
         turn_of,
         unkept,
@@ -205,27 +206,34 @@ class Planning(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Add the reminder to the last message of only this request."""
-        reminder = await self._reminder(ctx) if self._section.is_enabled() else ""
+        """Add the reminder to the last message of this request, and offer the tools that the plan takes."""
+        if not self._section.is_enabled():
+            return request_context
+        reminder, schemas = await self._show(ctx)
         messages = request_context.messages
         last = messages[-1] if messages else None
         if reminder and isinstance(last, ModelRequest):
             request_context.messages = [*messages[:-1], with_tail(last, reminder, request_context.model)]
+        if schemas is not None:
+            parameters = request_context.model_request_parameters
+            tools = offered(parameters.function_tools, self._boxes, schemas)
+            request_context.model_request_parameters = replace(parameters, function_tools=tools)
         return request_context
 
-    async def _reminder(self, ctx: RunContext[Any]) -> str:
+    async def _show(self, ctx: RunContext[Any]) -> tuple[str, dict[str, dict[str, Any]] | None]:
+        """The plan, as the model reads it, and the schemas of the tools that it takes."""
         try:
             session = self._session(ctx)
             if session is None:
-                return ""
+                return "", None
             lost = [_LOST] * self._is_lost
             reminder, kept = await session.run_in_worker(
                 partial(self._plan.shown, session, self._position, *lost)
             )
         except AWAY as error:
-            return unread(error)
+            return unread(error), None
         self._position, self._is_lost = kept or self._position, False
-        return reminder
+        return reminder, self._plan.schemas(session)
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse

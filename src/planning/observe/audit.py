@@ -62,7 +62,7 @@ FINDINGS: Final = MappingProxyType({
     "refused": Rule("notice", "A planning call was refused.", None),
 })
 # fmt: on
-"""Every kind of finding by its code; the same table is in specs/AUDIT.md."""
+"""Every kind of finding by its code; the same table is in docs/howto/audit-a-run.md."""
 
 
 @attrs.frozen

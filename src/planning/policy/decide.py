@@ -18,6 +18,7 @@ from planning.plan.model import Plan, PlanStep, StepStatus, alike_key, listed_id
 from planning.plan.reducers import REDUCERS
 from planning.plan.text import ASCII, TextRule
 from planning.policy.evidence import NOTHING_ASKED, Accepted, evidence_for, refuse_evidence
+from planning.policy.gates import irreplaceable
 from planning.policy.policy import PlanPolicy
 from planning.policy.reducers import (
     RecordEvidence,
@@ -141,10 +142,7 @@ def _first_needed(step_id: str, statuses: Mapping[str, StepStatus], facts: PlanF
 
 def _refuse_replacement(case: _Case) -> None:
     """A new plan over one with open steps."""
-    plan = case.plan
-    if case.policy.replace is None or plan is None or plan.status != "active":
-        return
-    open_ = [step.step_id for step in plan.steps if step.status != "done"]
+    open_ = irreplaceable(case.policy, case.plan)
     if open_:
         verb = "is" if len(open_) == 1 else "are"
         remedy = "finish the plan" + (", or drop it with planning_clear_plan" if case.extras.clears else "")

@@ -46,6 +46,13 @@ def open_steps(plan: Plan | None) -> tuple[str, ...]:
     return tuple([step.step_id for step in plan.steps if step.status in {"pending", "in_progress"}])
 
 
+def irreplaceable(policy: PlanPolicy, plan: Plan | None) -> list[str]:
+    """The ids of the steps that keep a policy from taking another plan in place of this one."""
+    if policy.replace is None or plan is None or plan.status != "active":
+        return []
+    return [step.step_id for step in plan.steps if step.status != "done"]
+
+
 def unfinished(step_ids: Sequence[str]) -> str:
     """The message for an agent that would stop with steps open."""
     verb = "is" if len(step_ids) == 1 else "are"

@@ -88,6 +88,9 @@ class PlanPolicy:
         batch_marks: Whether one call may mark several steps, all or none (``marks``).
         agent_edits: Whether the agent may remove and move steps.
         text: ``"ascii"``, or ``"unicode"`` for titles and notes in any language.
+        offer: ``"possible"``: the definitions of each request hold only the planning tools that the plan
+            takes then, with its step ids as an enum; without a plan, only ``setup``. ``"all"``: always the
+            same, so that a provider can cache them.
 
     Raises:
         ValueError: A setting has an invalid value; the message names the valid ones.
@@ -109,6 +112,7 @@ class PlanPolicy:
     batch_marks: bool = attrs.field(default=False, validator=_is_flag)
     agent_edits: bool = attrs.field(default=False, validator=_is_flag)
     text: Literal["ascii", "unicode"] = attrs.field(default="ascii", validator=_one_of("ascii", "unicode"))
+    offer: Literal["all", "possible"] = attrs.field(default="all", validator=_one_of("all", "possible"))
 
     @tools.validator
     def _check_tools(self, _field: attrs.Attribute[Any], value: tuple[str, ...] | None) -> None:
@@ -143,7 +147,7 @@ class PlanPolicy:
 
 
 def strictest(policy: PlanPolicy, other: PlanPolicy | None) -> PlanPolicy:
-    """The stricter of each demand of two policies; tools, arguments and text are those of the first."""
+    """The stricter of each demand of two policies; the tools, and what they take, are those of the first."""
     if other is None or other == policy:
         return policy
     judges = [each.verify for each in (policy, other) if each.evidence is not None]

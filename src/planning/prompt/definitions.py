@@ -9,9 +9,10 @@ from typing import Any, Literal, get_args
 from planning.errors import listed, show, unknown_option
 from planning.prompt.section import Section
 from planning.suite.tools import planning_tools
-from planning.tools.parameters.schema import is_recursive
+from planning.tools.parameters.schema import is_recursive, strict_schema
 from planning.tools.tool import Declaration, Tool, as_tool
 from planning.tools.toolbox import Toolbox
+from session import Session
 
 DefinitionFormat = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp", "json-schema"]
 _OF_OPENAI = (re.compile(r"[A-Za-z0-9_-]{1,64}"), "1 to 64 letters, digits, _ and -")
@@ -42,13 +43,36 @@ def tools_of(source: ToolSource) -> tuple[Tool, ...]:
     return tuple(map(as_tool, source))
 
 
+def schemas_of(
+    tools: Iterable[Tool], session: Session | None = None, *, strict: bool = False
+) -> dict[str, dict[str, Any]]:
+    """The schemas of the tools that one request offers, by the tools' names, in their order.
+
+    Args:
+        tools: The tools; those of a policy with ``offer="possible"`` are narrowed to what the plan takes.
+        session: Whose plan; the session of each tool, or that of the current call, if omitted.
+        strict: As for ``tool_definitions``.
+
+    Raises:
+        ContextInvalid: A tool that is narrowed finds no session.
+        ValueError: A strict schema cannot describe a tool.
+    """
+    schemas = dict[str, dict[str, Any]]()
+    for tool in tools:
+        whole = tool.parameters_schema()
+        schema = whole if tool.narrow is None else tool.narrow(whole, session)
+        if schema is not None:
+            schemas[tool.name] = strict_schema(schema, tool.name) if strict else schema
+    return schemas
+
+
 def tool_definitions(
     format: DefinitionFormat = "openai",  # noqa: A002 - the public name of the argument
     *,
     strict: bool = False,
     tools: ToolSource | None = None,
 ) -> Any:
-    """The definitions of tools in one form; they need no session.
+    """The definitions of tools in one form; they need no session, except with ``offer="possible"``.
 
     Args:
         format: Who reads them: ``"openai"`` (Chat Completions), ``"openai-responses"``, ``"anthropic"``,
@@ -65,6 +89,7 @@ def tool_definitions(
         the tool's name, with the tool's description.
 
     Raises:
+        ContextInvalid: The policy has ``offer="possible"``, and the section finds no session.
         ValueError: The format is unknown, its provider does not take a tool's name, or a strict schema cannot
             describe a tool; the message says what to change.
     """
@@ -76,12 +101,13 @@ def tool_definitions(
                 raise ValueError(
                     f"{tool.name} cannot be strict: its parameters contain themselves; use strict=False"
                 )
-    schemas = [tool.strict_schema() if strict else tool.parameters_schema() for tool in offered]
+    schemas = schemas_of(offered, strict=strict)
+    described = [(tool, schemas[tool.name]) for tool in offered if tool.name in schemas]
 
     def named(key: str, **more: Any) -> list[dict[str, Any]]:
         return [
             {"name": tool.name, "description": tool.description, key: schema, **more}
-            for tool, schema in zip(offered, schemas, strict=True)
+            for tool, schema in described
         ]
 
     flag = {"strict": True} if strict else {}
@@ -97,10 +123,7 @@ def tool_definitions(
         case "mcp":
             return {"tools": named("inputSchema")}
         case "json-schema":
-            return {
-                tool.name: {"description": tool.description, **schema}
-                for tool, schema in zip(offered, schemas, strict=True)
-            }
+            return {tool.name: {"description": tool.description, **schema} for tool, schema in described}
     raise ValueError(f"format: {unknown_option(format, get_args(DefinitionFormat))}")
 
 

@@ -30,7 +30,7 @@ from planning.plan.reducers import REDUCERS, changes_nothing, check_command
 from planning.plan.render import reply
 from planning.plan.text import ASCII, TextRules, rules_for
 from planning.suite.events import announce_plan, framework, sign
-from planning.suite.kept import Policies, hold_back, register_facts
+from planning.suite.kept import Policies, demands_on, hold_back, register_facts
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.errors import ContextInvalid
@@ -166,6 +166,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
                 function=_in_transaction(source, each.name, _handler_of(each, calls), calls),
                 examples=(ToolExample(each.arguments, each.message),),
                 diagnose=_diagnosis(source, each.name, MarkStep if each in _EDITS else each.command, rules),
+                narrow=_narrowing(source, MarkStep if each in _EDITS else each.command, policy),
                 publishes="own",
                 blocking=policy is not None and policy.verify is not None and each.command is MarkStep,
                 session=source,
@@ -173,6 +174,23 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
             for each in definitions
         ]
     )
+
+
+def _narrowing(
+    source: SessionOfCall, command: type[Command], policy: PlanPolicy | None
+) -> Callable[[dict[str, Any], Session | None], dict[str, Any] | None] | None:
+    """A function that narrows a tool's definition to the plan of a request; None if none is needed."""
+    if policy is None or policy.offer == "all":
+        return None
+    from planning.suite.offer import possible_schema  # noqa: PLC0415 - few policies ask for it
+
+    def narrow(schema: dict[str, Any], session: Session | None) -> dict[str, Any] | None:
+        session = session or source.find()
+        source.prepare(session)
+        demanded = demands_on(session, policy) or policy
+        return possible_schema(schema, command, session.select_latest(Plan), demanded)
+
+    return narrow
 
 
 def _handler_of(definition: _Definition, calls: PolicyCalls | None) -> Handler:

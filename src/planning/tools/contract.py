@@ -32,6 +32,7 @@ from planning.tools.spec import (
 
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker, Retry
+    from session import Session
 
 Run = Callable[[Any, ToolContext], Any]
 _Bound = tuple[ParameterModel, Run, bool]
@@ -151,6 +152,8 @@ class ToolContract:
         blocking: Whether a plain function may take its time: then async callers run it in a thread.
         visible_errors: The types of exceptions whose text the model reads, beside ``ToolError``. The text of
             any other exception is in no message. A tool with private data has none.
+        narrow: Asked for the definition of one request: given the schema and the session, the schema for
+            that request, or None where the tool is not offered. Without a session it finds its own.
         session: The session that it is bound to, for a tool that publishes within its own transaction, and
             looks there for an earlier call with its idempotency key.
         read_only: Whether it changes nothing: then it may run while a plan waits for approval.
@@ -193,6 +196,7 @@ class ToolContract:
     visible_errors: tuple[type[Exception], ...] = attrs.field(
         default=(), converter=error_types, kw_only=True, repr=False
     )
+    narrow: Callable[[dict[str, Any], Session | None], dict[str, Any] | None] | None = _option(None)
     session: SessionOfCall | None = _option(None)
     is_async: bool = attrs.field(init=False, repr=False)
     is_guarded: bool = attrs.field(init=False, repr=False)

@@ -283,7 +283,7 @@ TEXT = "the model wrote text, not SQL: {}; write one SELECT, and nothing else"
 
 def node(generator: Any, clarify: Any = None) -> Node:
     function = generator if callable(generator) else Mock(side_effect=[generator])
-    return generating(function, 0.1, clarify, None)
+    return generating(function, 0.1, clarify, None, 50_000)
 
 
 def unwritten(error: str, message: str | None = None, *, is_over: bool = False) -> dict[str, Any]:

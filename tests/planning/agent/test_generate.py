@@ -103,16 +103,32 @@ def test_a_generator_of_one_parameter_gets_the_prompt_with_the_last_attempt() ->
     ]
 
 
+def test_the_prompt_of_a_generator_is_within_the_graphs_limit() -> None:
+    seen: list[str] = []
+
+    def write(text: str) -> str:
+        seen.append(text)
+        return COUNT
+
+    shop = ShopTools(executed=in_turn(rows([3])))
+    final = graph_of(shop, write, prompt_limit=4_000).invoke({"resolved_query": QUESTION * 1_000})
+    assert final["success"] is True
+    (message,) = [turn["content"] for turn in prompt_messages(QUESTION * 1_000, SCHEMA, limit=4_000)[1:]]
+    assert seen == [f"{SYSTEM}\n\n{message}"]
+
+
+@pytest.mark.parametrize("limit", [4_000, 10_000, 50_000])
 @pytest.mark.parametrize("question", [1, 1_000_000])
 @pytest.mark.parametrize("schema", [1, 1_000_000])
 @pytest.mark.parametrize("sql", [[], ["s" * 1_000_000], [None], ["s" * 1_000_000, None]])
-def test_a_prompt_has_at_most_50_000_characters_and_shows_something_of_each_part(
-    question: int, schema: int, sql: list[str | None]
+def test_a_prompt_is_within_its_limit_and_shows_something_of_each_part(
+    limit: int, question: int, schema: int, sql: list[str | None]
 ) -> None:
     attempts = [{"sql": each, "error": "e" * 1_000_000} for each in sql * 50]
-    turns = prompt_messages("q" * question, "s" * schema, attempts, "sqlite")
+    turns = prompt_messages("q" * question, "s" * schema, attempts, "sqlite", limit)
     text = "\n\n".join(turn["content"] for turn in turns)
-    assert len(text) <= 50_000
+    is_long = schema > 1
+    assert limit * is_long * 0.9 <= len(text) <= limit
     assert all(each in text for each in ("Question: q", "<schema>\ns", "\n</schema>"))
     assert all(one["role"] != other["role"] for one, other in pairwise(turns))
 

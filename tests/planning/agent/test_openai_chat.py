@@ -31,6 +31,7 @@ from chat_server import (
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import OpenAIChat, build_text_to_sql_graph
+from planning.agent.generate import prompt_messages
 from planning.tools import StorageUnavailable, ToolError
 from planning.tools.errors import RateLimitExceeded
 
@@ -180,7 +181,7 @@ def test_in_an_event_loop_the_loop_is_not_held() -> None:
 
 
 CONTEXT = "request (152 tokens) exceeds the available context size (64 tokens)"
-LONGER = "give the model a longer context, or send a smaller schema, such as one without samples"
+LONGER = "give the model a longer context, or set a smaller prompt_limit"
 
 
 @pytest.mark.parametrize(
@@ -263,6 +264,18 @@ def test_the_most_tokens_of_an_answer_are_sent() -> None:
     with ChatServer(says(SQL)) as server:
         asked(server, max_tokens=1)
     assert server.requests[0]["body"]["max_tokens"] == 1
+
+
+def test_a_prompt_limit_cuts_the_schema_and_wrong_ones_are_refused() -> None:
+    long = SCHEMA + "x" * 100_000
+    with ChatServer(says(SQL)) as server, OpenAIChat("local", server.url, prompt_limit=4_000) as chat:
+        assert chat(QUESTION, long) == SQL
+    sent = server.requests[0]["body"]["messages"]
+    assert sent == prompt_messages(QUESTION, long, limit=4_000)
+    for wrong in (3_999, 50_001, 4_000.0, True):
+        message = rf"^prompt_limit must be 4,000 to 50,000 characters, got {wrong}$"
+        with pytest.raises(ValueError, match=message):
+            OpenAIChat("local", "http://127.0.0.1:1/v1", prompt_limit=wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": float("nan")}, {"max_tokens": 0}])

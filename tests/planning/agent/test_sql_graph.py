@@ -327,6 +327,11 @@ def test_a_long_run_is_not_cut_short_by_langgraphs_own_bound() -> None:
             ValueError,
             "a timeout must be seconds of more than 0, at most 1000000, or None; got 0",
         ),
+        (
+            {"prompt_limit": 3_999},
+            ValueError,
+            "prompt_limit must be 4,000 to 50,000 characters, got 3999",
+        ),
         ({"generator": "SELECT 1"}, TypeError, "generate_sql must be callable, got str"),
         (
             {"clarify": "ask"},

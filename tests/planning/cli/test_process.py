@@ -152,8 +152,8 @@ def test_a_file_that_hides_the_package_of_sessions_is_named(tmp_path: Path) -> N
     own = tmp_path / "session.py"
     own.write_text("x = 1\n")
     reason = f"{own} hides the package 'session' of session-planning: rename that file\n"
-    done = in_process("sessions", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"planning: {reason}")
-    program = [sys.executable, "-c", "from planning import Toolbox"]
-    failed = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert failed.stderr.endswith(f"\nImportError: {reason}")
+    programs = ["from planning import Toolbox", "from planning.tools import Toolbox"]
+    for program in [["-m", "planning", "sessions"], *(["-c", each] for each in programs)]:
+        line = [sys.executable, *program]
+        failed = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert failed.stderr.endswith(f"\nImportError: {reason}")

@@ -126,7 +126,7 @@ def test_an_mcp_server_takes_the_last_session_of_its_store(monkeypatch: pytest.M
     monkeypatch.setattr(mcp_server.signal, "signal", lambda *_: None)
     assert run("mcp", "--store", "plans.db", "--last") == "exit code 0\n"
     assert [str(session.session_id) for session in served] == [LAST]
-    assert run("mcp", "--last").endswith("Error: Invalid value for '--last': it needs --store\n")
+    assert run("mcp", "--last").endswith("Error: Invalid value for '--session': --last needs --store\n")
 
 
 def test_a_path_is_not_taken_for_a_session(folder: Path) -> None:

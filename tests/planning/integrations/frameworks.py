@@ -190,7 +190,7 @@ class EntryPoint:
     Attributes:
         name: Its name.
         driver: The module and the class of the driver.
-        page: Its page in ``specs``.
+        page: Its page in ``docs/frameworks``.
         needs: The module of the framework; the tests are skipped without it.
         keeps_position: Whether the framework's own state says which session and version it is of.
         cannot: The promises that it does not keep, each with what the page says about it.
@@ -272,7 +272,7 @@ BY_HAND = (
     "turn, and call `session.rewind(version)`."
 )
 AS_WITH_OPENAI = (
-    "The plan is kept and rewound in the same way as [with the openai client](OPENAI.md#where-the-plan-is)."
+    "The plan is kept and rewound in the same way as [with the openai client](openai.md#where-the-plan-is)."
 )
 BY_PYDANTIC_AI = {
     "same id in a turn": "Pydantic AI ends a run when a model gives two calls of one turn the same id."
@@ -296,20 +296,20 @@ BY_MCP = {
 BY_ADK = "ADK's model class reads the arguments"
 
 TABLE = [
-    EntryPoint("openai", "driver_clients:Completions", "OPENAI.md", "planning", cannot={"rewind": BY_HAND}),
+    EntryPoint("openai", "driver_clients:Completions", "openai.md", "planning", cannot={"rewind": BY_HAND}),
     EntryPoint(
-        "openai_responses", "driver_clients:Responses", "OPENAI.md", "planning", cannot={"rewind": BY_HAND}
+        "openai_responses", "driver_clients:Responses", "openai.md", "planning", cannot={"rewind": BY_HAND}
     ),
     EntryPoint(
-        "anthropic", "driver_clients:Messages", "ANTHROPIC.md", "planning", cannot={"rewind": AS_WITH_OPENAI}
+        "anthropic", "driver_clients:Messages", "anthropic.md", "planning", cannot={"rewind": AS_WITH_OPENAI}
     ),
-    EntryPoint("langchain", "driver_langchain:Invoked", "LANGCHAIN.md", "langchain", True),
-    EntryPoint("langchain_async", "driver_langchain:Awaited", "LANGCHAIN.md", "langchain", True),
-    EntryPoint("langchain_stream", "driver_langchain:Streamed", "LANGCHAIN.md", "langchain", True),
+    EntryPoint("langchain", "driver_langchain:Invoked", "langchain.md", "langchain", True),
+    EntryPoint("langchain_async", "driver_langchain:Awaited", "langchain.md", "langchain", True),
+    EntryPoint("langchain_stream", "driver_langchain:Streamed", "langchain.md", "langchain", True),
     EntryPoint(
         "pydantic_ai",
         "driver_pydantic_ai:Run",
-        "PYDANTIC_AI.md",
+        "pydantic-ai.md",
         "pydantic_ai",
         True,
         {"rewind": "With your own session nothing is rewound, whatever the history", **BY_PYDANTIC_AI},
@@ -317,37 +317,37 @@ TABLE = [
     EntryPoint(
         "pydantic_ai_follow_history",
         "driver_pydantic_ai:Followed",
-        "PYDANTIC_AI.md",
+        "pydantic-ai.md",
         "pydantic_ai",
         True,
         BY_PYDANTIC_AI,
     ),
     EntryPoint(
-        "openai_agents", "driver_openai_agents:Run", "OPENAI_AGENTS.md", "agents", cannot=BY_OPENAI_AGENTS
+        "openai_agents", "driver_openai_agents:Run", "openai-agents.md", "agents", cannot=BY_OPENAI_AGENTS
     ),
     EntryPoint(
         "openai_agents_stream",
         "driver_openai_agents:Streamed",
-        "OPENAI_AGENTS.md",
+        "openai-agents.md",
         "agents",
         cannot=BY_OPENAI_AGENTS,
     ),
     EntryPoint(
-        "google_adk", "driver_google_adk:Run", "GOOGLE_ADK.md", "google.adk", True, {"not JSON": BY_ADK}
+        "google_adk", "driver_google_adk:Run", "google-adk.md", "google.adk", True, {"not JSON": BY_ADK}
     ),
     EntryPoint(
         "google_adk_stream",
         "driver_google_adk:Streamed",
-        "GOOGLE_ADK.md",
+        "google-adk.md",
         "google.adk",
         True,
         {"not JSON": BY_ADK},
     ),
     EntryPoint(
-        "google_adk_sync", "driver_google_adk:Sync", "GOOGLE_ADK.md", "google.adk", True, {"not JSON": BY_ADK}
+        "google_adk_sync", "driver_google_adk:Sync", "google-adk.md", "google.adk", True, {"not JSON": BY_ADK}
     ),
-    EntryPoint("mcp", "driver_mcp:Auto", "MCP.md", "mcp", cannot=BY_MCP),
-    EntryPoint("mcp_legacy", "driver_mcp:Legacy", "MCP.md", "mcp", cannot=BY_MCP),
+    EntryPoint("mcp", "driver_mcp:Auto", "mcp.md", "mcp", cannot=BY_MCP),
+    EntryPoint("mcp_legacy", "driver_mcp:Legacy", "mcp.md", "mcp", cannot=BY_MCP),
 ]
 
 

@@ -172,3 +172,34 @@ def test_what_an_agent_cannot_be_given_is_refused(needs: str, options: dict[str,
     with pytest.raises(TypeError) as caught:
         getattr(import_module(f"planning.integrations.{module}"), name)(**options)
     assert str(caught.value) == message
+
+
+NARROWED = [each for each in TABLE if each.needs not in {"agents", "mcp"}]
+"""The entry points that define the tools for each request; the others define them once."""
+
+
+@pytest.mark.parametrize("entry", NARROWED, ids=[each.name for each in NARROWED])
+def test_each_request_offers_what_the_plan_takes_and_other_calls_are_answered(entry: EntryPoint) -> None:
+    session = Session()
+    agent = entry.agent(session, (), PlanPolicy(offer="possible"))
+    clear: Call = ("planning_clear_plan", {})
+    talk = play(agent, [[mark("S001")], [SHOP], [mark("S001"), mark("S002")], [clear], []])
+    offered = [
+        {
+            name.removeprefix("planning_"): schema["properties"].get("step_id", {}).get("enum")
+            for name, (_, schema) in each.tools.items()
+        }
+        for each in talk.requests
+    ]
+    ids = ["S001", "S002"]
+    active = {"setup_plan": None, "add_step": None, "update_step": ids, "mark_step": ids}
+    active |= {"clear_plan": None, "read_plan": None}
+    completed = {name: active[name] for name in ("setup_plan", "mark_step", "clear_plan", "read_plan")}
+    assert offered == [
+        {"setup_plan": None},
+        {"setup_plan": None},
+        active,
+        completed,
+        {"setup_plan": None, "read_plan": None},
+    ]
+    assert talk.texts[0] == "Refused, nothing changed. no plan yet; call planning_setup_plan first"

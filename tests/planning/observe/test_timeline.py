@@ -78,7 +78,10 @@ def step(status: Any) -> StepChanged:
         (ToolFailed("planning_add_step", REFUSED), "planning_add_step refused: steps: empty"),
         (ToolFailed("search", FAILED), "search failed: Call it again."),
         (ToolFailed("search", "broken"), "search failed: "),
-        (AskToFinish(("S001", "S002"), let_go=False), "The agent was not allowed to finish with S001 to S002 open."),
+        (
+            AskToFinish(("S001", "S002"), let_go=False),
+            "The agent was not allowed to finish with S001 to S002 open.",
+        ),
         (AskToFinish(("S001",), let_go=True), "The agent finished with S001 open."),
         (RequestApproval(), "The plan waits for approval."),
         (RequestApproval(("S002",)), "S002 waits for approval."),

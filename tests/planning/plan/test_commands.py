@@ -1,39 +1,15 @@
-"""Plans and commands as data; tests/test_public_api.py stores their fields and defaults."""
+"""Plans and commands as data; tests/test_data_classes.py stores what their fields are."""
 
 from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import fields
-from typing import Any
 
-import pytest
 from hypothesis import given
 
-from planning import (
-    AddStep,
-    ClearPlan,
-    MarkStep,
-    NewPlanStep,
-    Plan,
-    PlanStep,
-    ReadPlan,
-    SetupPlan,
-    UpdateStep,
-)
+from planning import Plan
 from planning.plan.commands import Command
 from strategies import commands, plans
-
-KINDS: list[Any] = [
-    *(NewPlanStep, SetupPlan, AddStep, UpdateStep, MarkStep, ClearPlan, ReadPlan),
-    *(PlanStep, Plan),
-]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_value_is_a_frozen_dataclass_with_slots(kind: Any) -> None:
-    assert kind.__dataclass_params__.frozen
-    assert kind.__slots__ == tuple(field.name for field in fields(kind))
 
 
 @given(commands() | plans())

@@ -62,7 +62,9 @@ def test_its_parts_are_typed() -> None:
         replace(step(2, "B"), details="More"),
         step(5, "E"),
     )
-    assert diff_plans(before, after) == PlanDiff(
+    diff = diff_plans(before, after)
+    assert diff.apply(before) == after
+    assert diff == PlanDiff(
         added=(StepAdded(step(5, "E"), 3),),
         removed=("S004",),
         moved=(StepMoved("S003", 0),),

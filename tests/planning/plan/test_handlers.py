@@ -97,6 +97,17 @@ def test_a_command_is_made_normal(command: Any, normal: Any) -> None:
     assert handled(command, PLAN) == normal
 
 
+def test_a_step_of_another_kind_becomes_a_plain_one() -> None:
+    class Later(NewPlanStep):
+        """A step of a program's own."""
+
+    normal = handled(AddStep((Later("Test"), NewPlanStep("Ship"))), PLAN)
+    assert (normal, [type(step) for step in normal.steps]) == (
+        AddStep((NewPlanStep("Test"), NewPlanStep("Ship"))),
+        [NewPlanStep, NewPlanStep],
+    )
+
+
 def test_a_status_from_a_string_enum_becomes_plain_text() -> None:
     class Plain(str, Enum):  # noqa: UP042 - the older kind, whose str() is not its value
         DONE = "done"

@@ -23,7 +23,7 @@ from planning import (
     UpdateStep,
 )
 from planning.plan import commands as commands_of_a_plan
-from planning.plan.commands import Command, MarkSteps, MoveStep, RemoveStep
+from planning.plan.commands import Command, MarkSteps, MoveStep, RemoveStep, RenumberSteps
 from planning.plan.model import STEP_STATUSES, number_of
 from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, changes_nothing, mark_step, mark_steps
 from planning.suite.tools import register_plan
@@ -90,6 +90,21 @@ def test_an_id_is_not_given_out_twice_when_its_number_is_too_long_to_count() -> 
     assert first == "S1" + "0" * 4_000
     assert number_of(first) is None
     assert ids_after(with_ids(longest, first), 1) == ["S1" + "0" * 3_999 + "1"]
+
+
+@pytest.mark.parametrize(
+    ("step_ids", "command", "after"),
+    [
+        (["S001", "S002"], RenumberSteps(2, 5), ["S005", "S006"]),
+        (["S001", "S002", "S003"], RenumberSteps(2, 3), ["S001", "S003", "S004"]),
+        (["S001", "S005", "S003"], RenumberSteps(2, 5), ["S001", "S005", "S006"]),
+        (["S001", "S005", "S006"], RenumberSteps(2, 5), ["S001", "S005", "S006"]),
+    ],
+)
+def test_the_last_steps_are_numbered_from_another_number(
+    step_ids: list[str], command: RenumberSteps, after: list[str]
+) -> None:
+    assert reduced(with_ids(*step_ids), command) == with_ids(*after)
 
 
 def test_a_slice_of_several_plans_is_left_with_one_built_from_the_newest() -> None:
@@ -285,6 +300,8 @@ IN_ANY_LANGUAGE = "\u4fee\u590d"
         (RemoveStep("S001"), replace(PLAN, steps=(SECOND,))),
         (RemoveStep("S002"), replace(PLAN, status="completed", steps=(FIRST,))),
         (RemoveStep("S009"), PLAN),
+        (RemoveStep("x" * 65), PLAN),
+        (UpdateStep("", "a"), PLAN),
     ],
 )  # fmt: skip
 def test_what_a_plan_can_hold_is_carried_out_when_it_is_dispatched(

@@ -13,6 +13,7 @@ from planning import (
     MarkStep,
     NewPlanStep,
     Plan,
+    PlanningToolsSection,
     PlanPolicy,
     PlanStep,
     RejectPlan,
@@ -131,6 +132,19 @@ def test_a_plan_that_does_not_change_is_recalled_until_the_agent_has_noticed() -
     for _ in range(3):
         agent.call("work")
     assert agent.section.reminder() == "Ship it (active, 0 of 1 done)\nS001 blocked: B"
+
+
+def test_a_section_without_a_policy_notices_what_another_of_the_session_demands() -> None:
+    agent = Agent(PlanPolicy(stale_after=1)).plans("A", "B")
+    agent.call("work")
+    plain = PlanningToolsSection(session=agent.session)
+    assert plain.reminder().endswith(unchanged(1))
+    plain.take_notice()
+    assert (
+        plain.reminder()
+        == agent.section.reminder()
+        == ("Ship it (active, 0 of 2 done)\nS001 pending: A\nS002 pending: B")
+    )
 
 
 def test_without_a_plan_or_a_policy_there_is_nothing_to_notice() -> None:

@@ -72,6 +72,7 @@ POLICIES = {
         ],
         ({"replace": "refuse"}, "replace must be one of None, 'refuse_unfinished'; got 'refuse'"),
         ({"text": "utf-8"}, "text must be one of 'ascii', 'unicode'; got 'utf-8'"),
+        ({"offer": "some"}, "offer must be one of 'all', 'possible'; got 'some'"),
     ],
 )  # fmt: skip
 def test_a_setting_that_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:
@@ -261,6 +262,20 @@ def test_what_verify_says_decides_about_text(
         found = plan_to_dict(session)
         assert found is not None
         assert {key: value for key, value in found["steps"][0].items() if key == "proof"} == proof
+
+
+def test_verify_is_asked_for_each_text_of_each_step() -> None:
+    asked = list[tuple[str, str]]()
+
+    def verify(step: Any, text: str) -> bool:
+        asked.append((step.step_id, text))
+        return True
+
+    agent = Agent(PlanPolicy(evidence="required", verify=verify, batch_marks=True)).plans("A", "B")
+    marks = [{"step_id": 1, "status": "done", "evidence": ["a", "b"]},
+             {"step_id": 2, "status": "done", "evidence": ["c"]}]  # fmt: skip
+    assert agent.call("mark_step", marks=marks) == "S001 to S002 done. Plan completed."
+    assert asked == [("S001", "a"), ("S001", "b"), ("S002", "c")]
 
 
 @pytest.mark.parametrize(

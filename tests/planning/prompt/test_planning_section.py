@@ -235,3 +235,4 @@ def test_the_reminder_says_what_each_step_waits_for(session: Session) -> None:
         "S002 pending, after S001: b",
         "S003 pending, waits for approval: c",
     ]
+    assert toolbox.call("planning_read_plan").message == section.reminder()

@@ -64,6 +64,25 @@ def test_the_usage_sketch_renders_with_the_planning_tools(session: Session) -> N
     assert rendered.tools == planning.tools()
 
 
+class Own(Section[Behaviour]):
+    """A section of a program's own."""
+
+    def body(self, params: Behaviour | None) -> str:
+        """The objective."""
+        return "" if params is None else params.objective
+
+
+def test_a_section_of_a_class_takes_the_parameters_that_its_class_names() -> None:
+    section = Own(title="T")
+    assert (section.params_type, prompt(section).render(Behaviour("a")).text) == (
+        Behaviour,
+        "## 1. T\n\na",
+    )
+    assert refusal(lambda: prompt(section).render()) == (
+        "section 'T' takes Behaviour; pass an instance to render()"
+    )
+
+
 def test_a_disabled_section_takes_no_number_and_needs_no_parameters() -> None:
     rendered = prompt(
         MarkdownSection[Behaviour](title="Off", template="${objective}", enabled=False),

@@ -185,6 +185,10 @@ def test_what_is_no_tool_is_refused() -> None:
 # Arguments in a few words
 
 
+def nested(kind: str, of: str, levels: int) -> dict[str, Any]:
+    return {"type": kind, of: nested(kind, of, levels - 1)} if levels else TEXT
+
+
 @pytest.mark.parametrize(
     ("node", "words"),
     [
@@ -211,6 +215,11 @@ def test_what_is_no_tool_is_refused() -> None:
         ({"type": "array", "items": TEXT}, "array of string"),
         ({"type": "array", "items": {"enum": ["a", "b"]}}, 'array of ("a" | "b")'),
         ({"type": "array", "items": {"type": ["string", "null"]}}, "array of (string or null)"),
+        (nested("array", "items", 3), "array of array of array of string"),
+        (nested("array", "items", 4), "array of array of array of array"),
+        ({"anyOf": [nested("array", "items", 4), {}]}, "array of array of array or any value"),
+        (nested("object", "additionalProperties", 3), "object of object of object of string"),
+        (nested("object", "additionalProperties", 4), "object of object of object of object"),
         ({"type": "object"}, "object"),
         ({"type": "object", "additionalProperties": {"type": "number"}}, "object of number"),
         (

@@ -17,7 +17,7 @@ from planning import (
     plan_to_dict,
 )
 from planning.plan.facts import PlanFacts
-from planning.suite.approval import decide_approval, decision_of, pending_approval
+from planning.suite.approval import decide_approval, decision_of, pending_approval, state_of
 from session import Session
 
 SETUP = ("setup_plan", {"objective": "Open the shop", "initial_steps": ["Rent a room", "Buy shelves"]})
@@ -70,8 +70,14 @@ def test_what_waits(calls: tuple[Any, ...], waiting: tuple[str, ...] | None) -> 
         if pending is not None:
             plan, facts = source.select_latest(Plan), source.select_latest(PlanFacts)
             assert plan is not None
+            assert (state_of(source, pending.digest), state_of(source, "0")) == ("waiting", None)
             assert (pending.text, pending.data) == (plan_text(plan, facts), plan_to_dict(source))
             assert repr(pending) == f"PendingApproval(text={pending.text!r}, step_ids={waiting!r})"
+
+
+def test_a_plan_that_no_policy_knows_does_not_wait(session: Session, toolbox: Toolbox) -> None:
+    toolbox.call("planning_setup_plan", SETUP[1])
+    assert pending_approval(session) is None
 
 
 @pytest.mark.parametrize(
@@ -97,6 +103,9 @@ def test_a_decision_is_carried_out_only_for_the_plan_that_was_shown(
     agent.make(*change)
     version = agent.session.version
     assert decide_approval(agent.session, shown, decision) is holds
+    if holds:
+        said = "approved" if isinstance(decision, ApprovePlan) else "rejected"
+        assert state_of(agent.session, shown.digest) == said
     made = [(each.actor, each.events) for each in agent.session.history(after=version)]
     assert made == ([("host", (decision,))] if holds else [])
 

@@ -19,7 +19,7 @@ from planning import (
     ToolValidationError,
     register_plan,
 )
-from session import EventBus, Session, SessionEvent, ToolFailed, ToolInvoked
+from session import EventBus, InProcessEventBus, Session, SessionEvent, ToolFailed, ToolInvoked
 from session.history import Commit
 from session.stores import MemoryStore
 
@@ -48,6 +48,17 @@ def test_a_tool_call_that_changes_the_plan_is_announced_once() -> None:
         "New plan: Fix the login bug. Added S001, S002.",
         "S001 done: Fails on empty names.",
     ]
+
+
+def test_a_bus_that_cannot_say_who_listens_is_told() -> None:
+    class Bus:
+        def __init__(self) -> None:
+            inner = InProcessEventBus()
+            self.subscribe, self.unsubscribe, self.publish = inner.subscribe, inner.unsubscribe, inner.publish
+
+    _session, toolbox, heard = planned(Bus())
+    toolbox.invoke("planning_setup_plan", SETUP)
+    assert [str(event.diff) for event in heard] == ["New plan: Fix the login bug. Added S001, S002."]
 
 
 def test_reads_refusals_and_marks_that_say_what_is_so_are_not() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planning import MarkStep, NewPlanStep, Plan, PlanStep, SetupPlan, ToolError
+from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, PlanStep, SetupPlan, ToolError, register_plan
 from planning.plan.commands import MarkSteps
 from planning.suite.mirror import PlanMirror, shows
 from session import Session
@@ -73,9 +73,11 @@ def test_an_active_plan_of_other_work_is_left_alone_unless_it_may_be_replaced(
 
     with session.transaction() as transaction:
         assert mirror.begin(transaction, may_replace, is_new=is_new) is False
+    foreign = "the session has another active plan, which is left alone; the plan does not show this run"
     assert (asked, session.select_all(Plan), mirror.plan) == ([OTHER], (OTHER,), None)
+    assert (marked(mirror, session), mirror.problem) == (False, foreign)
     assert begin(mirror, session, may_replace=True, is_new=is_new)
-    assert session.select_all(Plan) == (SHOWN,)
+    assert (session.select_all(Plan), mirror.problem) == ((SHOWN,), None)
 
 
 def test_work_that_resumes_keeps_the_plan_that_shows_it(mirror: PlanMirror, session: Session) -> None:
@@ -106,6 +108,12 @@ def test_marks_are_one_change_by_the_index_of_the_step(mirror: PlanMirror, sessi
     assert mirror.plan is plan
     assert marked(mirror, session)
     assert session.version == version + 1
+
+
+def test_no_policy_refuses_what_has_happened(mirror: PlanMirror, session: Session) -> None:
+    register_plan(session, PlanPolicy(most_in_progress=1))
+    assert (begin(mirror, session), mirror.problem) == (True, None)
+    assert marked(mirror, session, (0, "in_progress", None), (1, "in_progress", None))
 
 
 def test_steps_that_others_add_or_mark_stay(mirror: PlanMirror, session: Session) -> None:
@@ -151,7 +159,7 @@ def test_an_open_step_that_others_added_keeps_the_plan_active(
     "there",
     [
         OTHER,
-        Plan("Ship it", "abandoned"),
+        Plan("Ship it", "abandoned", SHOWN.steps),
         Plan("Ship it", "active", SHOWN.steps[:1]),
         Plan("Ship it", "active", (SHOWN.steps[0], PlanStep("S002", "Sell", None, "pending"))),
         Plan("Ship it", "active", (PlanStep("S001", "Pack", None, "pending"), SHOWN.steps[1])),
@@ -168,6 +176,9 @@ def test_a_plan_that_no_longer_shows_the_work_is_left_alone(
     assert marked(mirror, session) is False
     assert finished(mirror, session) is False
     assert session.select_all(Plan) == (there,)
+    assert mirror.problem == (
+        "other code replaced the plan while the workflow ran; it no longer shows this run"
+    )
 
 
 def test_reducers_of_others_that_undo_the_change_are_an_error_at_the_start_and_an_end_later(
@@ -179,7 +190,11 @@ def test_reducers_of_others_that_undo_the_change_are_an_error_at_the_start_and_a
         session.register_reducer(command, lambda _slice, _command: kept, Plan)
     assert marked(mirror, session, (0, "done", None)) is False
     assert finished(mirror, session) is False
+    untaken = "the run was not applied: the session's reducers did not take it"
+    assert mirror.problem == (
+        f"the session refused a change of the plan, which no longer shows this run: {untaken}"
+    )
     with pytest.raises(ToolError) as refused, session.transaction() as transaction:
         mirror.begin(transaction, lambda _plan: True, is_new=True)
-    assert str(refused.value) == "the run was not applied: the session's reducers did not take it"
+    assert str(refused.value) == untaken
     assert session.select_all(Plan) is kept

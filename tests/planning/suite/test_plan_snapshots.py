@@ -106,6 +106,12 @@ def test_a_plan_with_parts_of_other_types_is_refused_when_it_is_dispatched(
     assert session.select_all(Plan) == ()
 
 
+def test_a_slice_of_something_else_is_no_plan() -> None:
+    nothing: Any = ["a plan"]
+    with pytest.raises(ValueError, match=r"^plan: expected Plan, got str$"):
+        Plan.check_slice(nothing)
+
+
 def test_a_program_that_imports_the_package_alone_reads_a_plan(text: str) -> None:
     program = (
         "import sys, planning; from session import Snapshot;"

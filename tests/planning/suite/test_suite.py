@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -26,10 +28,10 @@ from planning import (
     UpdateStep,
 )
 from planning.plan.facts import PlanFacts
-from planning.suite.tools import planning_tools
+from planning.suite.tools import planning_tools, register_plan
 from planning.tools import ToolError, ToolResult
 from session import Session, StoreError, ToolInvoked
-from session.stores import MemoryStore
+from session.stores import MemoryStore, SqliteStore
 
 NAMES = [
     "planning_setup_plan",
@@ -71,6 +73,21 @@ def test_a_result_and_its_event_carry_the_normalised_command(
         name, params, normal, session.session_id,
     )  # fmt: skip
     assert event.result is result
+
+
+def test_a_stored_call_is_read_back_with_its_result(path: Path) -> None:
+    with closing(SqliteStore(path)) as store, closing(SqliteStore(path)) as same:
+        here = Session(session_id="s", store=store)
+        toolbox = Toolbox(PlanningToolsSection(session=here).tools(), session=here)
+        results = [
+            toolbox.call("planning_setup_plan", {"objective": "Fix"}),
+            toolbox.call("planning_read_plan"),
+        ]
+        register_plan(there := Session(session_id="s", store=same))
+        read = [call.result for call in there.select_all(ToolInvoked)]
+        assert [(type(each), each.message) for each in read] == [
+            (ToolResult, each.message) for each in results
+        ]
 
 
 def test_without_the_reducers_no_tool_reports_success(session: Session) -> None:
@@ -276,12 +293,13 @@ def test_a_call_that_changes_nothing_says_so(
     is_stored: bool,
 ) -> None:
     session = Session(session_id="s", store=MemoryStore() if is_stored else None)
-    section = PlanningToolsSection(session=session, policy=policy)
-    toolbox = Toolbox(section.tools(), session=session)
+    register_plan(session)
     steps = (NewPlanStep("Look", "Twice"), NewPlanStep("Fix"), NewPlanStep("Ship"))
     session.dispatch(SetupPlan("Fix the login", steps))
     session.dispatch(MarkStep("S001", "done"))
     session.dispatch(MarkStep("S003", "blocked"))
+    section = PlanningToolsSection(session=session, policy=policy)
+    toolbox = Toolbox(section.tools(), session=session)
     if policy is STRICT:
         session.dispatch(ApprovePlan())
         section.may_finish()  # asked once
@@ -297,6 +315,7 @@ def test_a_call_that_changes_nothing_says_so(
     if not changes:
         assert session.select_latest(Plan) is before
         assert session.select_latest(PlanFacts) is facts
+        assert [type(event) for event in change.events] == [ToolInvoked]
 
 
 def test_a_done_step_takes_more_evidence() -> None:

@@ -31,7 +31,8 @@ def url(server_program: str, tmp_path: Path) -> Iterator[str]:
     command = [server_program, *options, "--dir", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:
-            with redis.Redis(port=port, retry=Retry(ConstantBackoff(0.02), 500)) as client:
+            retry = Retry(ConstantBackoff(0.02), 500, (OSError, redis.ConnectionError))
+            with redis.Redis(port=port, retry=retry) as client:
                 client.ping()
             yield f"redis://127.0.0.1:{port}/0"
         finally:

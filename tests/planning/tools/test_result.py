@@ -79,8 +79,16 @@ class Struct:
         self.row, self.cells, self.hidden = 1, ["a"], 2
 
 
-def test_the_fields_of_a_struct_are_its_form() -> None:
-    assert ToolResult(True, "ok", [Struct()]).to_dict()["value"] == [{"row": 1, "cells": ["a"]}]
+class Array:
+    """As numpy makes its arrays and numbers."""
+
+    def tolist(self) -> list[Any]:
+        return [1, 0.5]
+
+
+def test_the_fields_of_a_struct_and_the_items_of_an_array_are_its_form() -> None:
+    value = ToolResult(True, "ok", [Struct(), Array()]).to_dict()["value"]
+    assert value == [{"row": 1, "cells": ["a"]}, [1, 0.5]]
 
 
 def test_a_value_that_contains_itself_is_cut_there() -> None:

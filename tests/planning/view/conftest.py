@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Browser, Page, chromium
+from browser import Browser, Page
 from page_stage import Stage
 
 from planning.view.page import export_page
-
-AXE = Path(__file__).parents[3] / ".cache" / "axe-core" / "4.14.1.js"
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for all tests of a process."""
-    program = chromium()
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("chromium is not installed")
-        pytest.skip("chromium is not installed")
-    browser = Browser(program, tmp_path_factory.mktemp("chromium"))
-    yield browser
-    browser.close()
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """The script of axe-core."""
-    if not AXE.exists():
-        if os.environ.get("CI"):
-            pytest.fail("axe-core is not there; scripts/axe-core brings it")
-        pytest.skip("axe-core is not there; scripts/axe-core brings it")
-    return AXE.read_text("utf-8")
 
 
 @pytest.fixture

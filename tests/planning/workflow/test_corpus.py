@@ -114,7 +114,6 @@ def of_the_plan(report: Report) -> list[tuple[str, str, str, str, int]]:
 # The catalogue of codes
 
 
-SPEC = (Path(__file__).parents[3] / "specs" / "WORKFLOWS.md").read_text(encoding="utf-8")
 EXAMPLES: dict[str, dict[str, dict[str, Any]]] = json.loads(
     Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8")
 )
@@ -136,22 +135,6 @@ def source(example: dict[str, Any]) -> object:
         return ast.literal_eval(example["literal"])
     text = example["text"]
     return text if "times" not in example else (text + "\n" * ("{" in text)) * example["times"]
-
-
-def table(category: Category) -> str:
-    lines = [f"### {category.upper() if category == Category.JSON else category.capitalize()}", ""]
-    lines += ["| code | severity | meaning |", "|---|---|---|"]
-    lines += [
-        f"| `{code}` | {kind.severity} | {kind.meaning} |"
-        for code, kind in CODES.items()
-        if kind.category == category
-    ]
-    return "\n".join([*lines, ""])
-
-
-def test_the_catalogue_in_the_specs_is_the_table_of_the_code() -> None:
-    written = SPEC.partition("## Catalogue")[2].partition("### ")[2]
-    assert f"### {written}" == "\n".join(map(table, Category))
 
 
 def test_each_code_has_an_example() -> None:

@@ -34,7 +34,7 @@ from session import (
     stored,
 )
 from session.changes import DEEPEST
-from session.json_form import JsonForms, JsonTooLarge, json_form
+from session.json_form import JsonForms, JsonTooLarge, NoJsonForm, json_form
 from session.stores import MemoryStore
 
 
@@ -374,6 +374,11 @@ class Even:
         object.__setattr__(self, "number", self.number + 1)
 
 
+@attrs.frozen
+class Raised:
+    count: int = attrs.field(converter=lambda count: count + 1)
+
+
 @dataclass(frozen=True)
 class Counted:
     """A record with a field that its constructor does not take."""
@@ -422,7 +427,7 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
 def _registered(session: Session) -> Session:
     for made in (Thing, Due):
         session.register_reducer(Make, partial(_make, made), made)
-    for kind in (Thing, Counted, Doubled, Even, Due):
+    for kind in (Thing, Counted, Doubled, Raised, Even, Due):
         session.register_reducer(kind, append)
     return session
 
@@ -456,9 +461,10 @@ def test_an_item_that_could_not_be_read_back_is_refused_before_a_checkpoint_hold
     [
         (counted(), "its count would differ when it is read back"),
         (Doubled(2), "its count would differ when it is read back"),
+        (Raised(2), "its count would differ when it is read back"),
         (Even(2), "its type refuses it: 3 is odd"),
     ],
-    ids=["a field that is not given", "another each time", "refused"],
+    ids=["a field that is not given", "another each time", "converted", "refused"],
 )
 def test_a_record_that_is_not_built_again_as_it_is_is_refused(value: object, message: str) -> None:
     session = _registered(Session(session_id="a", store=MemoryStore()))
@@ -520,6 +526,11 @@ def test_the_json_form_of_keys_and_the_bytes_that_forms_may_take() -> None:
     assert (forms.of(["x"]), 0 < forms.spent < 1_000) == (["x"], True)
     with pytest.raises(JsonTooLarge, match=r"^is too large$"):
         forms.of(["x" * 1_000])
+    for numbers in (range(1_000), [None, 0.5, True] * 400):
+        forms = JsonForms(strict=True, limit=100_000)
+        assert (forms.of([*numbers]), 16_000 <= forms.spent < 20_000) == ([*numbers], True)
+    with pytest.raises(NoJsonForm, match=r"^has a key of type tuple$"):
+        forms.of({(1, 2): 3})
 
 
 # Snapshots

@@ -437,8 +437,11 @@ def _wrong(error: Any, path: Path, node: Node, data: object, schema: Node) -> Wr
         for part in place:
             given = given[part] if _is_in(given, part) else None
         return unknown_field(place, str(location[-1]), above, given)
-    if kind in _MISSING and isinstance(location[-1], int):
-        return Wrong(path[:-1], "minItems", node_at(schema, path[:-1]).get("minItems"), value)
+    if kind in _MISSING and isinstance(
+        value, list | tuple
+    ):  # pydantic before 2.14 names the item of a NamedTuple
+        place, above = _place(location[:-1], data, schema)
+        return Wrong(place, "minItems", above.get("minItems"), value)
     if kind in _MISSING:
         return Wrong(path, "required", node)
     if kind in _OPTION_ERRORS and not is_key:

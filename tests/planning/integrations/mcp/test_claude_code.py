@@ -43,7 +43,7 @@ pytestmark = [
         reason="Claude Code is not there: scripts/claude-code brings it, where its wheel has a program",
     ),
 ]
-PAGE = Path(__file__).parents[4] / "specs" / "CLAUDE_CODE.md"
+PAGE = Path(__file__).parents[4] / "docs" / "frameworks" / "claude-code.md"
 PATIENCE = 60
 OPTIONS = ("--always-load", "--no-structured")
 PREFIX = "mcp__planning__"
@@ -297,8 +297,7 @@ def test_killed_in_the_middle_of_a_call_it_finds_its_plan_when_started_again(tmp
     until(tmp_path / "ended")
 
     servers, settings = fenced("json")
-    line = re.search("^    claude (mcp add .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
-    assert line is not None
+    line = next(each for each in fenced("console") if "mcp add" in each).replace("\\\n", " ")
     command = tmp_path / "bin" / "planning"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m planning "$@"\n')
@@ -306,7 +305,7 @@ def test_killed_in_the_middle_of_a_call_it_finds_its_plan_when_started_again(tmp
     (tmp_path / ".claude" / "settings.json").write_text(settings)
     with scripted(tmp_path, [READ], "It goes on.") as (model, environment):
         environment["PATH"] = f"{command.parent}:{environment['PATH']}"
-        ended(tmp_path, environment, *shlex.split(line[1]))
+        ended(tmp_path, environment, *shlex.split(line)[2:])
         assert json.loads((tmp_path / ".mcp.json").read_text()) == json.loads(servers)
         ended(tmp_path, environment, "-p", "Go on")
     plan = "Fix the login (active, 1 of 2 done)\nS001 done: Reproduce it\nS002 pending: Fix it"

@@ -1,0 +1,150 @@
+"""What each release wrote into ``tests/stored`` is read, and written on, by this one.
+
+A release adds a folder with ``tests/stored/write.py``, which reads back what it wrote: ``read.json``. This
+release reads the same. It may read more: names are added to an object, never taken away.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examples.folder_store import FolderStore
+from postgres_server import shared_server
+from stored_sessions import NAMES, Said, Sample, opened, read, search, toolbox_of
+
+from planning import ApprovePlan, plan_to_dict
+from planning.tools import tool
+from planning.workflow import Capabilities, Workflow, dump_workflow, run_workflow, validate_workflow
+from session import Snapshot, ToolInvoked
+from session.stores import PostgresStore, SqliteStore, Store
+
+STORED = Path(__file__).parents[2] / "stored"
+RELEASES = sorted(path.name for path in STORED.iterdir() if (path / "read.json").exists())
+
+
+def sqlite(release: Path, folder: Path) -> Store:
+    return SqliteStore(shutil.copy(release / "plans.db", folder / "plans.db"))
+
+
+def folder_store(release: Path, folder: Path) -> Store:
+    for name, text in json.loads((release / "folder.json").read_text()).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return FolderStore(folder)
+
+
+def postgres(release: Path, folder: Path) -> Store:
+    import psycopg
+
+    server = shared_server()
+    schema = server.schema()
+    sql = (release / "postgres.sql").read_text()
+    with psycopg.connect(server.conninfo, autocommit=True) as connection:
+        for old in ("SCHEMA written;", "written."):
+            sql = sql.replace(old, old.replace("written", f'"{schema}"'))
+        connection.execute(sql.encode())
+    return PostgresStore(server.conninfo, schema=schema)
+
+
+@pytest.fixture(params=RELEASES)
+def release(request: pytest.FixtureRequest) -> Path:
+    """The folder of a release."""
+    return STORED / str(request.param)
+
+
+@pytest.fixture(params=[sqlite, folder_store, pytest.param(postgres, marks=pytest.mark.postgres)])
+def store(request: pytest.FixtureRequest, release: Path, tmp_path: Path) -> Store:
+    """A store of each kind, as the release wrote it."""
+    make: Callable[[Path, Path], Store] = request.param
+    return make(release, tmp_path)
+
+
+def shared(found: Any, known: Any) -> Any:
+    """What is found, without the names that the release did not know yet."""
+    if isinstance(found, dict) and isinstance(known, dict):
+        return {key: shared(value, known[key]) for key, value in found.items() if key in known}
+    if isinstance(found, list) and isinstance(known, list) and len(found) == len(known):
+        return [shared(*pair) for pair in zip(found, known, strict=True)]
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_session_is_read_as_the_release_read_it(store: Store, release: Path, name: str) -> None:
+    known = json.loads((release / "read.json").read_text())[name]
+    assert shared(read(store, name), known) == known
+
+
+def test_a_session_is_written_on(store: Store) -> None:
+    plain = opened(store, "plain")
+    again = {"idempotency_key": "k1"}
+    setup = {
+        "objective": "Fix the login",
+        "initial_steps": ["Reproduce it", {"title": "Fix it", "details": "In auth.py"}, "Test it"],
+    }
+    toolbox = toolbox_of(plain)
+    assert toolbox.call("planning_setup_plan", setup, context=again).message == (
+        "Plan set: S001 to S003. Next: S001 Reproduce it"
+    )
+    assert not plain.claim("mailed the report")
+    assert toolbox.call("planning_mark_step", {"step_id": "S002", "status": "done"}).message == (
+        "S002 done. Next: S003 Test it"
+    )
+    assert plain.rewind(9) == 14
+    assert [event.what == Sample() for event in plain.select_all(Said)] == [True]
+    assert store.verify("plain") == 14
+    assert plan_to_dict(opened(store, "plain"))["done"] == 2
+
+
+def test_a_plan_under_a_policy_goes_on(store: Store) -> None:
+    steered = opened(store, "steered")
+    call = toolbox_of(steered).call
+    begin = {"step_id": "S005", "status": "in_progress"}
+    assert call("planning_mark_step", begin).message == (
+        "Refused, nothing changed. S005 waits for approval; work on another step, or ask the user to "
+        "approve it"
+    )
+    steered.dispatch(ApprovePlan())
+    assert call("planning_mark_step", begin).message == "S005 in_progress."
+    proved = {"step_id": "S002", "status": "done", "evidence": ["e1"]}
+    assert call("planning_mark_step", proved).message == "S002 done. Next: S003 Ship"
+
+
+def test_a_run_is_resumed_without_the_step_that_was_done(store: Store) -> None:
+    @tool
+    def fetch(url: str) -> str:
+        """Read a page."""
+        return f"The text of {url}"
+
+    run = opened(store, "run")
+    workflow = run.select_latest(Workflow)
+    assert workflow is not None
+    tools = Capabilities(tools=[search, fetch])
+    result = run_workflow(workflow, tools, session=run, user_prompt="What is new?")
+    assert (result.status, result.outputs["read"]) == ("completed", "The text of https://example.org")
+    called = [
+        event.name for change in run.history() for event in change.events if isinstance(event, ToolInvoked)
+    ]
+    assert called == ["search", "fetch"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_snapshot_is_restored(release: Path, name: str) -> None:
+    session = opened(None, name)
+    text = (release / f"snapshot_{name.replace(':', '_')}.json").read_text()
+    session.rollback(Snapshot.from_json(text))
+    known = json.loads((release / "read.json").read_text())[name]
+    assert shared(plan_to_dict(session), known["plan"]) == known["plan"]
+    assert [each == Sample() for each in session.select_all(Sample)] == known["samples"]
+
+
+def test_a_workflow_with_its_states_is_read(release: Path) -> None:
+    text = (release / "workflow.json").read_text()
+    workflow = validate_workflow(text).workflow
+    assert isinstance(workflow, Workflow)
+    assert dump_workflow(workflow) == text

@@ -1,0 +1,23 @@
+"""The lowest versions that pyproject.toml admits: each extra has tests that run with them."""
+
+from __future__ import annotations
+
+import runpy
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OF_THE_REPOSITORY = {"test-core", "test", "check", "docs"}
+TESTS = runpy.run_path(str(ROOT / "scripts" / "lowest.py"))["TESTS"]
+
+
+def test_each_extra_has_its_tests_and_they_are_there() -> None:
+    assert TESTS.keys() - {"core"} == PROJECT["optional-dependencies"].keys() - OF_THE_REPOSITORY
+    assert {named for paths in TESTS.values() for named in paths if not list(ROOT.glob(named))} == set()
+
+
+def test_each_requirement_of_a_user_names_its_lowest_version() -> None:
+    extras = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *(each for name in extras if name in TESTS for each in extras[name])]
+    assert [each for each in wanted if ">=" not in each] == []

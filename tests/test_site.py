@@ -1,0 +1,215 @@
+"""The built site: its search leads to the right page, nothing is cut, and everyone can read it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from browser import Browser, Page
+from test_page_reach import violations
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parent.parent
+SITE = ROOT / "build" / "site"
+SOURCES = ("mkdocs.yml", "README.md", "docs/**/*.*", "specs/*.md", "scripts/docs_hooks.py")
+TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+WORDS = {
+    "German": "howto/plan-in-another-language.html",
+    "Chinese": "howto/plan-in-another-language.html",
+    "unicode": "howto/plan-in-another-language.html",
+    "only ASCII is allowed": "howto/plan-in-another-language.html",
+    "schemas": "howto/ask-a-database.html#schemas",
+    "postgres": "howto/ask-a-database.html#postgresql",
+    "evidence": "howto/require-evidence.html",
+    "approve": "howto/approve-a-plan.html",
+    "crash": "howto/continue-after-a-crash.html",
+    "kill -9": "howto/continue-after-a-crash.html",
+    "several users": "howto/several-users.html",
+    "opentelemetry": "howto/trace-with-opentelemetry.html",
+    "how do I test my prompt?": "howto/test-prompt-and-plan.html",
+    "langchain": "frameworks/langchain.html",
+    "pydantic ai": "frameworks/pydantic-ai.html",
+    "Claude Code": "frameworks/claude-code.html",
+    "todo list": "coming-from/langchain-todo.html",
+    "slice": "concepts.html#session-event-reducer-slice",
+    "install": "tutorial.html#1-install",
+    "upgrade": "upgrade.html",
+    "--resume": "tutorial.html#4-resume-in-a-new-process",
+    "StoreBusy": "troubleshooting.html#storebusy",
+    "circuit_open": "troubleshooting.html#a-models-call-failed",
+    "the agent's state is of another session named run-7": "troubleshooting.html#versionerror",
+    "planning.tools.errors.DataNotFound: read_log found nothing.": "troubleshooting.html#datanotfound",
+}
+SHOWN = """(() => {
+    const [page, section] = document.querySelectorAll(".md-search-result__item:first-child > a");
+    return page ? (section ?? page).href : document.querySelector(".md-search-result__meta").innerText;
+})()"""
+
+
+@pytest.fixture(scope="module")
+def site() -> Path:
+    """The site as `make docs` built it."""
+    index = SITE / "index.html"
+    built = index.stat().st_mtime if index.exists() else 0
+    if any(path.stat().st_mtime > built for pattern in SOURCES for path in ROOT.glob(pattern)):
+        if os.environ.get("CI") and (ROOT / "scripts" / "docs_hooks.py").exists():
+            pytest.fail("build/site is not there, or older than docs/: make docs")
+        pytest.skip("build/site is not there, or older than docs/: make docs")
+    return SITE
+
+
+@pytest.fixture(scope="module")
+def search(browser: Browser, site: Path) -> Iterator[Page]:
+    """The front page, opened from the folder, with its search open."""
+    with browser.page() as page:
+        page.open((site / "index.html").as_uri())
+        page.evaluate("document.querySelector('#__search').click()")
+        yield page
+        assert page.errors == []
+
+
+def first_result(page: Page, query: str) -> str:
+    """The page and section of the first result for a query, as a person types or pastes it."""
+    page.evaluate(
+        "document.querySelector('.md-search-result__list').replaceChildren();"
+        "document.querySelector('.md-search-result__meta').innerText = '';"
+        "document.querySelector('.md-search__input').value = '';"
+        "document.querySelector('.md-search__input').focus()"
+    )
+    page.type(query)
+    page.wait(f"/No matching|\\.html/.test({SHOWN})")
+    address: str = page.evaluate(SHOWN)
+    return re.sub(r"^(file:.*/build/site|http://[^/]*)/|\?h=[^#]*", "", address)
+
+
+@pytest.mark.parametrize("query", WORDS)
+def test_words_lead_to_their_page(search: Page, query: str) -> None:
+    assert first_result(search, query) == WORDS[query]
+
+
+def messages() -> list[tuple[str, str]]:
+    """The sections of troubleshooting, and the messages of three words and more that each quotes."""
+    _, *parts = re.split(r"^##+ (.*)$", TROUBLESHOOTING, flags=re.MULTILINE)
+    found = []
+    for title, text in zip(parts[::2], parts[1::2], strict=True):
+        for quote in re.findall(
+            r'"([^"]+)"', re.sub(r"`[^`]*`", lambda code: code[0].replace('"', ""), text)
+        ):
+            message = " ".join(quote.replace("...", "value").replace("`", "").split())
+            if len(message.split()) > 2:
+                found.append((re.sub(r"[^a-z ]", "", title.lower()).replace(" ", "-"), message))
+    return found
+
+
+def test_a_pasted_message_finds_its_entry_first(search: Page) -> None:
+    quoted = messages()
+    assert len(quoted) > 40
+    missed = {}
+    for section, message in quoted:
+        sections = {f"troubleshooting.html#{other}" for other, same in quoted if message in same} | {section}
+        if (place := first_result(search, message)) not in sections:
+            missed[message] = place
+    assert missed == {}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server of files that logs nothing."""
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def test_a_server_gives_the_results_of_the_folder(browser: Browser, site: Path) -> None:
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site)) as server,
+        browser.page() as page,
+    ):
+        Thread(target=server.serve_forever, daemon=True).start()
+        page.open(f"http://127.0.0.1:{server.server_port}/index.html")
+        page.evaluate("document.querySelector('#__search').click()")
+        assert first_result(page, "another task holds a transaction of this session open") == (
+            "troubleshooting.html#sessionbusyerror"
+        )
+        assert page.errors == []
+        server.shutdown()
+
+
+def each_page(browser: Browser, site: Path, width: int, expression: str) -> dict[str, Any]:
+    """What an expression gives on each page that is not what it should be: an empty list."""
+    found = {}
+    with browser.page(width=width) as page:
+        for path in sorted(site.rglob("*.html")):
+            page.open(path.as_uri())
+            if got := page.evaluate(expression):
+                found[path.relative_to(site).as_posix()] = got
+    return found
+
+
+CUT = """[...document.querySelectorAll("pre, pre > code")]
+    .filter(block => block.scrollWidth > block.clientWidth).map(block => block.textContent.slice(0, 60))"""
+WIDER = """document.documentElement.scrollWidth > innerWidth ? ["wider than the screen"] : []"""
+BROKEN = """[...document.querySelectorAll("td code")].filter(code => {
+    const range = document.createRange(), text = code.firstChild;
+    const words = code.textContent.matchAll(/[\\w.]+/g);
+    return text?.length === code.textContent.length && [...words].some(word => {
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        return range.getClientRects().length > 1;
+    });
+}).map(code => code.textContent)"""
+
+
+def test_no_code_and_no_drawing_is_cut(browser: Browser, site: Path) -> None:
+    assert each_page(browser, site, 1440, f"[...{CUT}, ...{WIDER}]") == {}
+
+
+def test_on_a_phone_no_name_of_a_table_is_broken(browser: Browser, site: Path) -> None:
+    assert each_page(browser, site, 390, f"[...{BROKEN}, ...{WIDER}]") == {}
+
+
+def test_the_reference_has_only_public_names(site: Path) -> None:
+    private = re.compile(
+        r"__getattr__|title=\"[\w.]*\._[a-z]\w*\"|class=\"doc doc-class-bases\">\s*Bases:\s*</p>", re.I
+    )
+    pages = sorted((site / "reference").glob("*.html"))
+    assert len(pages) > 8
+    assert {page.name: private.findall(page.read_text(encoding="utf-8")) for page in pages} == {
+        page.name: [] for page in pages
+    }
+
+
+def test_the_readme_shows_its_pictures(site: Path) -> None:
+    pictures = re.findall(
+        r"<img alt=\"[^\"]+\" src=\"([^\"]+)\"", (site / "readme.html").read_text(encoding="utf-8")
+    )
+    assert pictures == ["examples/triage.svg", "benchmarks/proof.svg"]
+    assert all((site / picture).is_file() for picture in pictures)
+
+
+PAGES = [
+    "index.html",
+    "tutorial.html",
+    "concepts.html",
+    "howto/ask-a-database.html",
+    "specs/TOOLS.html",
+    "reference/session.html",
+]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_nothing_keeps_people_out(browser: Browser, site: Path, axe: str, width: int, scheme: str) -> None:
+    found: dict[str, Any] = {}
+    for name in PAGES:
+        with browser.page(width=width, scheme=scheme) as page:
+            page.open((site / name).as_uri())
+            page.evaluate(f"{axe}; null")
+            found[name] = violations(page)
+    assert found == {name: [] for name in PAGES}

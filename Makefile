@@ -42,6 +42,7 @@ check: $(VENV)/checkers ## lint, type-check, and hold the imports to their rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python scripts/check_tests.py
+	$(BIN)/python scripts/check_words.py
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
 

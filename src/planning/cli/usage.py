@@ -16,7 +16,7 @@ HELP_OPTIONS: Final = {"help_option_names": ["--help", "-h"]}
 DEFAULT_STORE: Final = ".planning/runs.db"
 """The file in which ``planning run`` keeps runs, in the current folder."""
 LAST: Final = "--last"
-"""What a user writes, and a command gets, for the id of the session that was changed last."""
+"""The word for the session that was changed last, which a user writes in place of its id."""
 
 # \b keeps a paragraph as it is written.
 EXIT_CODES: Final = """\b

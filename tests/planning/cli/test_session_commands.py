@@ -381,6 +381,6 @@ def test_the_history_has_the_cause_of_a_failure_and_then_what_the_model_reads() 
     a_workflow_run("find", "send")
     shown = run("history", "plans.db", "flow")
     assert (
-        "  boom failed: it is gone (boom cannot reach its data now. Try again later, or go on without it.)\n"
+        "  boom failed: it is gone (boom cannot reach its data now. Try again later, or continue without it.)\n"
         in shown
     )

@@ -181,9 +181,8 @@ def test_a_plan_that_one_worker_made_is_read_through_the_other(served: Served) -
     one, other = served.pair("ada")
     served.turns.extend([SETUP, "The plan is made."])
     assert one.chat("Ship it.") == [
-        "Plan set: S001 to S002. Ask the user to approve it before you go on.",
-        "The plan is ",
-        "made.",
+        "Plan set: S001 to S002. Ask the user to approve it first.",
+        *("The plan", " is made."),
     ]
     assert one.worker != other.worker
     assert [client.get("/plan")["plan"] for client in (one, other)] == [OPEN, OPEN]

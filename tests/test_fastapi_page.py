@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import Browser
 from postgres_server import PostgresServer
 
 from planning.testing import ScriptedModel
@@ -25,7 +26,7 @@ from planning.testing import ScriptedModel
 pytestmark = pytest.mark.postgres
 
 PAGE = Path(__file__).parents[1] / "docs" / "howto" / "serve-with-fastapi.md"
-USERS = ("ada", "bob", "eve", "fay", "gus", "hal")
+USERS = ("ada", "bob", "eve", "fay", "gus", "hal", "ida", "jan", "kim")
 SERVED = f"""
 import os
 from app import USERS, app
@@ -268,7 +269,7 @@ def test_a_user_never_sees_the_plan_of_another(served: Served) -> None:
 
 
 def test_each_change_is_sent_to_a_browser_of_the_other_worker(served: Served) -> None:
-    one, other = served.pair("token-of-ada")
+    one, other = served.pair("ida")
     events = other.ask("GET", "/events")
     served.turns.extend([SETUP, mark("S001"), "Half is done."])
     one.chat("Ship it.")
@@ -281,8 +282,24 @@ def test_each_change_is_sent_to_a_browser_of_the_other_worker(served: Served) ->
     events.close()
 
 
+@pytest.mark.browser
+def test_the_button_approves_the_plan_that_is_shown(served: Served, browser: Browser) -> None:
+    one, other = served.pair("kim")
+    served.turns.extend([SETUP, "I wait."])
+    one.chat("Ship it.")
+    with browser.page() as page:
+        page.open(f"http://127.0.0.1:{served.port}/")
+        page.evaluate("document.cookie = 'token=kim'")
+        page.open(f"http://127.0.0.1:{served.port}/")
+        page.wait("document.getElementById('approve')?.hidden === false")
+        assert page.text("#plan") == OPEN
+        page.click("#approve")
+        page.wait("document.getElementById('approve').hidden")
+    assert [client.get("/plan")["waiting"] for client in (one, other)] == [None, None]
+
+
 def test_langchain_has_the_same_conversation_and_the_same_plan(served: Served) -> None:
-    one, other = served.pair("token-of-bob")
+    one, other = served.pair("jan")
     served.turns.extend([SETUP, mark("S001"), "Half is done."])
     one.chat("Ship it.")
     assert other.chat("Go on.", "/langchain") == (["S002 done. Plan completed."], "Both steps are done.")
@@ -294,7 +311,7 @@ def test_langchain_has_the_same_conversation_and_the_same_plan(served: Served) -
 
     served.turns.append(look)
     one.chat("What was done?")
-    assert [message["content"] for message in requests[0]["messages"]][-4:-1] == [
+    assert [message["content"] for message in requests[0]["messages"]][-3:] == [
         "S002 done. Plan completed.",
         "Both steps are done.",
         "What was done?",

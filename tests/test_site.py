@@ -76,6 +76,7 @@ def search(browser: Browser, site: Path) -> Iterator[Page]:
         page.evaluate("document.querySelector('#__search').click()")
         yield page
         assert page.errors == []
+        assert {url.partition(":")[0] for url in page.requests} == {"file"}
 
 
 def first_result(page: Page, query: str) -> str:
@@ -115,7 +116,11 @@ def test_a_pasted_message_finds_its_entry_first(search: Page, site: Path) -> Non
     assert len(quotes()) > 40
     missed = {}
     for quote in quotes():
-        own = {f"troubleshooting.html#{name}" for name, text in entries(site).items() if quote.strip(". ") in text}
+        own = {
+            f"troubleshooting.html#{name}"
+            for name, text in entries(site).items()
+            if quote.strip(". ") in text
+        }
         if (place := first_result(search, quote.replace("...", "value"))) not in own:
             missed[quote] = (place, own)
     assert missed == {}

@@ -76,7 +76,7 @@ def search(browser: Browser, site: Path) -> Iterator[Page]:
         page.evaluate("document.querySelector('#__search').click()")
         yield page
         assert page.errors == []
-        assert {url.partition(":")[0] for url in page.requests} == {"file"}
+        assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
 
 
 def first_result(page: Page, query: str) -> str:

@@ -43,6 +43,7 @@ RULES = {
     "It shows the step at hand.": ("step at hand", "It shows the current step."),
     "The ending decides the format.": ("ending decides", "`.html` writes a page."),
     "A question asks back.": ("asks back", "It asks the user. Give the task back."),
+    "The text breaks off.": ("breaks off", "The text ends too early. The model answers."),
     "Names of a kind that is not given go.": ("of a kind that is not given", "Of the kinds given"),
     "The call was carried out.": ("carried out", "The tool was run, and carried on."),
     "It holds the tools back: held back.": ("held back", "Hold the lock. It is back."),

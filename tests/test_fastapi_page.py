@@ -11,13 +11,14 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import Browser
 from postgres_server import PostgresServer
 
 from planning.testing import ScriptedModel
@@ -25,7 +26,7 @@ from planning.testing import ScriptedModel
 pytestmark = pytest.mark.postgres
 
 PAGE = Path(__file__).parents[1] / "docs" / "howto" / "serve-with-fastapi.md"
-USERS = ("ada", "bob", "eve", "fay", "gus", "hal")
+USERS = ("ada", "bob", "eve", "fay", "gus", "hal", "ida", "jan", "kim")
 SERVED = f"""
 import os
 from app import USERS, app
@@ -71,9 +72,10 @@ class Client:
     def get(self, path: str) -> Any:
         return json.loads(self.ask("GET", path).read())
 
-    def chat(self, text: str, path: str = "/chat") -> list[str]:
-        """What the events of an answer say."""
-        return said(self.ask("POST", path, {"text": text}).read().decode())
+    def chat(self, text: str, path: str = "/chat") -> tuple[list[str], str]:
+        """What the calls of an answer returned, and its text."""
+        stream = self.ask("POST", path, {"text": text}).read().decode()
+        return said(stream, "call"), "".join(said(stream, "text"))
 
     def decide(self, digest: str, **decision: object) -> int:
         """The status of a decision about a plan."""
@@ -85,8 +87,9 @@ class Client:
         self._connection.close()
 
 
-def said(stream: str) -> list[str]:
-    return [json.loads(data) for data in re.findall("^data: (.*)$", stream, re.MULTILINE)]
+def said(stream: str, event: str) -> list[Any]:
+    """The data of the events of a name."""
+    return [json.loads(data) for data in re.findall(f"^event: {event}\ndata: (.*)$", stream, re.MULTILINE)]
 
 
 class Served:
@@ -117,7 +120,8 @@ class Served:
         raise AssertionError("no such worker answers")
 
     def pair(self, user: str) -> tuple[Client, Client]:
-        """A client of each worker."""
+        """A client of each worker; the model has no turns of an earlier test."""
+        self.turns.clear()
         first = self.client(user)
         return first, self.client(user, but=first.worker)
 
@@ -158,7 +162,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             str(app.port),
         ]
         server = subprocess.Popen(
-            [*command, "--log-level", "critical", "--timeout-worker-healthcheck", "60"],
+            [*command, "--log-level=critical", "--timeout-worker-healthcheck=60", "--timeout-keep-alive=600"],
             cwd=folder,
             env=environment,
         )
@@ -180,10 +184,10 @@ def database_of(server: PostgresServer) -> str:
 def test_a_plan_that_one_worker_made_is_read_through_the_other(served: Served) -> None:
     one, other = served.pair("ada")
     served.turns.extend([SETUP, "The plan is made."])
-    assert one.chat("Ship it.") == [
-        "Plan set: S001 to S002. Ask the user to approve it first.",
-        *("The plan", " is made."),
-    ]
+    assert one.chat("Ship it.") == (
+        ["Plan set: S001 to S002. Ask the user to approve it first."],
+        "The plan is made.",
+    )
     assert one.worker != other.worker
     assert [client.get("/plan")["plan"] for client in (one, other)] == [OPEN, OPEN]
 
@@ -191,14 +195,14 @@ def test_a_plan_that_one_worker_made_is_read_through_the_other(served: Served) -
 def test_an_approval_through_one_worker_counts_in_the_other(served: Served) -> None:
     one, other = served.pair("bob")
     served.turns.extend([SETUP, DEPLOY, "I wait."])
-    assert one.chat("Ship it.")[1] == (
+    assert one.chat("Ship it.")[0][1] == (
         "deploy was not called: the plan waits for approval; end your turn and ask the user to approve it"
     )
     shown = other.get("/plan")["waiting"]
     assert other.decide(shown) == 200
     assert one.decide(shown) == 409  # it does not wait any more
     served.turns.extend([DEPLOY, "Done."])
-    assert one.chat("Go on.") == ["2.1 is live", "Done."]
+    assert one.chat("Go on.") == (["2.1 is live"], "Done.")
 
 
 def test_a_decision_about_another_plan_than_the_one_that_was_shown_is_refused(served: Served) -> None:
@@ -230,7 +234,7 @@ def test_a_worker_that_is_killed_in_an_answer_loses_nothing(served: Served) -> N
         return "S002 is open."
 
     served.turns.append(look)
-    assert other.chat("And now?")[-1] == "is open."
+    assert other.chat("And now?") == ([], "S002 is open.")
     (request,) = requests
     assert [message["role"] for message in request["messages"]] == [
         *("system", "user", "assistant", "tool", "assistant", "tool", "user")
@@ -265,24 +269,40 @@ def test_a_user_never_sees_the_plan_of_another(served: Served) -> None:
 
 
 def test_each_change_is_sent_to_a_browser_of_the_other_worker(served: Served) -> None:
-    one, other = served.pair("token-of-ada")
+    one, other = served.pair("ida")
     events = other.ask("GET", "/events")
     served.turns.extend([SETUP, mark("S001"), "Half is done."])
     one.chat("Ship it.")
-    plans: list[str | None] = []
-    while HALF not in plans:
+    stream, until = "", time.monotonic() + PATIENCE
+    while HALF not in (plans := [shown["plan"] for shown in said(stream, "plan")]):
         line = events.readline().decode()
-        assert line, plans
-        plans += [data["plan"] for data in said(line)]
-    assert list(dict.fromkeys(plans)) in ([None, OPEN, HALF], [None, HALF])
+        assert line and time.monotonic() < until, stream
+        stream += line
+    assert [plan for plan in dict.fromkeys(plans) if plan != OPEN] == [None, HALF]
     events.close()
 
 
+@pytest.mark.browser
+def test_the_button_approves_the_plan_that_is_shown(served: Served, browser: Browser) -> None:
+    one, other = served.pair("kim")
+    served.turns.extend([SETUP, "I wait."])
+    one.chat("Ship it.")
+    with browser.page() as page:
+        page.open(f"http://127.0.0.1:{served.port}/")
+        page.evaluate("document.cookie = 'token=kim'")
+        page.open(f"http://127.0.0.1:{served.port}/")
+        page.wait("document.getElementById('approve')?.hidden === false")
+        assert page.text("#plan") == OPEN
+        page.click("#approve")
+        page.wait("document.getElementById('approve').hidden")
+    assert [client.get("/plan")["waiting"] for client in (one, other)] == [None, None]
+
+
 def test_langchain_has_the_same_conversation_and_the_same_plan(served: Served) -> None:
-    one, other = served.pair("token-of-bob")
+    one, other = served.pair("jan")
     served.turns.extend([SETUP, mark("S001"), "Half is done."])
     one.chat("Ship it.")
-    assert other.chat("Go on.", "/langchain") == ["S002 done. Plan completed.", "Both steps are done."]
+    assert other.chat("Go on.", "/langchain") == (["S002 done. Plan completed."], "Both steps are done.")
     requests: list[Mapping[str, Any]] = []
 
     def look(body: Mapping[str, Any]) -> str:
@@ -291,7 +311,7 @@ def test_langchain_has_the_same_conversation_and_the_same_plan(served: Served) -
 
     served.turns.append(look)
     one.chat("What was done?")
-    assert [message["content"] for message in requests[0]["messages"]][-4:-1] == [
+    assert [message["content"] for message in requests[0]["messages"]][-3:] == [
         "S002 done. Plan completed.",
         "Both steps are done.",
         "What was done?",

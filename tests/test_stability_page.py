@@ -1,4 +1,4 @@
-"""The page of what a user may rely on: what it says about formats, names and exit codes is what the code has."""
+"""The page of what a user may rely on says what the code has: formats, names and exit codes."""
 
 from __future__ import annotations
 

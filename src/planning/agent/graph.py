@@ -110,7 +110,7 @@ def build_text_to_sql_graph(
             ``config["configurable"]["session"]`` takes precedence for a single run.
         max_iterations: The most decisions for a question, if the state does not say. It bounds the work.
         clarify: A function of question and schema that returns a question to the user, or None. Without one
-            the graph asks the user back only if the question is empty, or the generator asks.
+            the graph asks the user only if the question is empty, or the generator asks.
         reflect: Whether to ask, once, for another statement if the results are empty or refused.
         timeout: The seconds for a call of the generator, if limited.
         prompt_limit: The most characters of the ``prompt`` that a generator takes, 4,000 to 50,000.

@@ -23,6 +23,7 @@ SITE = ROOT / "build" / "site"
 SOURCES = ("mkdocs.yml", "README.md", "docs/**/*.*", "specs/*.md", "scripts/docs_hooks.py")
 TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 WORDS = {
+    "FastAPI": "howto/serve-with-fastapi.html",
     "German": "howto/plan-in-another-language.html",
     "Chinese": "howto/plan-in-another-language.html",
     "unicode": "howto/plan-in-another-language.html",

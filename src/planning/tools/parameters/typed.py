@@ -437,9 +437,7 @@ def _wrong(error: Any, path: Path, node: Node, data: object, schema: Node) -> Wr
         for part in place:
             given = given[part] if _is_in(given, part) else None
         return unknown_field(place, str(location[-1]), above, given)
-    if kind in _MISSING and isinstance(
-        value, list | tuple
-    ):  # pydantic before 2.14 names the item of a NamedTuple
+    if kind in _MISSING and isinstance(value, list | tuple):  # an item, which pydantic 2.13 may name
         place, above = _place(location[:-1], data, schema)
         return Wrong(place, "minItems", above.get("minItems"), value)
     if kind in _MISSING:

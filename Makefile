@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs format bench pictures mutants fuzz soak release snapshots clean
+.PHONY: help demo local test check docs format bench pictures mutants fuzz soak release snapshots clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -31,6 +31,9 @@ demo: $(VENV)/installed ## set up .venv; replay, run, ask, and kill and resume a
 	@echo "  $(BIN)/planning graph examples/filings/workflow.json        the workflow that ran, drawn"
 	@echo "  $(BIN)/planning mcp --help                                  the planning tools for any MCP client"
 	@echo "  $(BIN)/planning --help                                      every command"
+
+local: $(VENV)/installed ## plan with a small model on this machine: installs llama.cpp's server and 100 MB of weights
+	@$(BIN)/python examples/local/agent.py --server "$$(scripts/local-model "$(PYTHON)")"
 
 test: ## run the tests against the built wheel, the slow ones with CI=true; PYTEST_ARGS="..." goes to pytest
 	@scripts/test-wheel "$(PYTHON)" $(PYTEST_ARGS)

@@ -47,8 +47,9 @@ def equivalent() -> set[tuple[str, str, str]]:
         known.add((each["place"], each["before"], each["after"]))
         path = ROOT / "src" / each["place"].partition(":")[0].replace(".", "/")
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        lines = [line.strip() for line in path.read_text().splitlines()] if path.exists() else []
-        if not set(each["before"].split("\n")) <= set(lines):
+        text = path.read_text() if path.exists() else ""
+        is_there = all(f" {name}" in text for name in each["place"].partition(":")[2].split("."))
+        if not (is_there and set(each["before"].split("\n")) <= {*map(str.strip, text.splitlines())}):
             print(f"equivalent.toml is stale, the code has changed: {each['place']}: {each['before']}")
     return known
 

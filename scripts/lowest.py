@@ -99,6 +99,7 @@ BESIDE = {
 }
 """Extras that the tests of an extra need too, in their newest versions."""
 TOOLS = {
+    "agent": {"langgraph-checkpoint-sqlite"},
     "google-adk": {"sqlalchemy", "aiosqlite"},
     "langchain": {"langgraph-checkpoint-sqlite"},
     "opentelemetry": {"opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"},

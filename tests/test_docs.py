@@ -52,6 +52,7 @@ HOW_DO_I = [
     "Google ADK",
     "MCP",
     "Put it on a server",
+    "Serve an agent with FastAPI",
     "Use several machines",
     "Ask a database",
     "Run a workflow",

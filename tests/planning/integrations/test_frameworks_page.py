@@ -40,7 +40,7 @@ def test_the_comparison_has_an_entry_point_with_its_characters_and_what_it_canno
 
 
 def test_the_comparison_has_the_promises() -> None:
-    rows = "".join(f"| {name} | {sentence} |\n" for name, sentence in PROMISES.items())
+    rows = "".join(f"- **{name}**: {sentence}\n" for name, sentence in PROMISES.items())
     assert rows in COMPARED
 
 

@@ -231,6 +231,10 @@ def plain(**schema: Any) -> Tool:
             "plain cannot be strict: its parameter x lists arrays or objects; list text or numbers",
         ),
         (
+            plain(const=[1]),
+            "plain cannot be strict: its parameter x lists arrays or objects; list text or numbers",
+        ),
+        (
             plain(**{"$ref": "#/properties/x"}),
             "plain cannot be strict: its parameter x refers to #/properties/x; "
             "refer to a definition in $defs",

@@ -96,7 +96,7 @@ BESIDE = {
     "pydantic-ai": ["openai", "anthropic"],
     "openai": ["agent"],
     "limits": ["redis"],
-    "workflow": ["processes"],
+    "workflow": ["processes", "distributed"],
 }
 """Extras that the tests of an extra need too, in their newest versions."""
 TOOLS = {

@@ -94,7 +94,7 @@ BESIDE = {
     "duckdb": ["agent", "openai"],
     "postgres": ["agent"],
     "pydantic-ai": ["openai", "anthropic"],
-    "openai": ["agent"],
+    "openai": ["agent", "langchain"],
     "limits": ["redis"],
     "workflow": ["processes", "distributed"],
 }

@@ -92,7 +92,7 @@ BESIDE = {
     "cli": ["view", "workflow", "agent", "mcp", "postgres", "openai", "duckdb"],
     "agent": ["openai", "duckdb"],
     "duckdb": ["agent", "openai"],
-    "postgres": ["agent"],
+    "postgres": ["agent", "openai"],
     "pydantic-ai": ["openai", "anthropic"],
     "openai": ["agent", "langchain"],
     "limits": ["redis"],

@@ -24,7 +24,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 PLACES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "specs/**/*.md", "src/**/*.py")
 PRIVATE, NAMES = "private docstrings and comments", "names of functions"
-CEILINGS = {PRIVATE: 0, NAMES: 244}
+CEILINGS = {PRIVATE: 0, NAMES: 198}
 KEPT = re.compile(r"(#|<!--) words: \S")
 Rules = dict[re.Pattern[str], str]
 

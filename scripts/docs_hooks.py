@@ -29,6 +29,7 @@ LOADED = re.compile(
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?://|#)([^)\s#]+)(#[^)\s]*)?\)")
 PICTURE = re.compile(r"!\[[^\]]*\]\((?!https?:|docs/)([^)\s]+)\)")
 PRIVATE_BASE = re.compile(r"<code><span[^>]* title=\"[\w.]*\._\w+\">[^<]*</span></code>(?:,\s*)?")
+CODE_OF_CELL = re.compile(r"(?<=<code>)[^<\n]+(?=</code>)(?=(?:(?!<t[dh]|</?table).)*</td>)")
 NO_BASES = re.compile(r"<p class=\"doc doc-class-bases\">\s*Bases:\s*</p>")
 BOOST = {
     "troubleshooting.md": 2,
@@ -95,8 +96,11 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Remove private base classes from the reference, and name what screen readers find without a name."""
+    """Remove private bases from the reference, keep words in tables whole, and give screen readers names."""
     output = NO_BASES.sub("", PRIVATE_BASE.sub("", output)).replace("<th></th>", "<td></td>")
+    output = CODE_OF_CELL.sub(
+        lambda code: re.sub(r"\S+", r'<span class="word">\g<0></span>', code[0]), output
+    )
     return output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
 
 

@@ -23,6 +23,7 @@ SITE = ROOT / "build" / "site"
 SOURCES = ("mkdocs.yml", "README.md", "docs/**/*.*", "specs/*.md", "scripts/docs_hooks.py")
 TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 WORDS = {
+    "Ollama": "howto/use-a-local-model.html",
     "FastAPI": "howto/serve-with-fastapi.html",
     "German": "howto/plan-in-another-language.html",
     "Chinese": "howto/plan-in-another-language.html",
@@ -76,6 +77,7 @@ def search(browser: Browser, site: Path) -> Iterator[Page]:
         page.evaluate("document.querySelector('#__search').click()")
         yield page
         assert page.errors == []
+        assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
 
 
 def first_result(page: Page, query: str) -> str:
@@ -171,15 +173,17 @@ def each_page(browser: Browser, site: Path, width: int, expression: str) -> dict
 CUT = """[...document.querySelectorAll("pre, pre > code")]
     .filter(block => block.scrollWidth > block.clientWidth).map(block => block.textContent.slice(0, 60))"""
 WIDER = """document.documentElement.scrollWidth > innerWidth ? ["wider than the screen"] : []"""
-BROKEN = """[...document.querySelectorAll("td code")].filter(code => {
-    const range = document.createRange(), text = code.firstChild;
-    const words = code.textContent.matchAll(/[\\w.]+/g);
-    return text?.length === code.textContent.length && [...words].some(word => {
-        range.setStart(text, word.index);
-        range.setEnd(text, word.index + word[0].length);
-        return range.getClientRects().length > 1;
-    });
-}).map(code => code.textContent)"""
+BROKEN = """[...document.querySelectorAll("td code")].flatMap(code => {
+    const range = document.createRange(), found = [];
+    const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode())
+        for (const word of texts.currentNode.data.matchAll(/\\S+/g)) {
+            range.setStart(texts.currentNode, word.index);
+            range.setEnd(texts.currentNode, word.index + word[0].length);
+            if (range.getClientRects().length > 1) found.push(word[0]);
+        }
+    return found;
+})"""
 
 
 def test_no_code_and_no_drawing_is_cut(browser: Browser, site: Path) -> None:

@@ -88,7 +88,7 @@ class _Tries:
 
 @attrs.frozen(kw_only=True)
 class Retry:
-    """The rule for how often a tool is called again after a temporary failure.
+    """Calls a tool again after a temporary failure.
 
     Transient are ``StorageUnavailable``, ``ConnectionError``, ``TimeoutError`` and what ``on`` names; so is
     a failure that a tool returns with the code ``storage`` or ``timeout``. Every other error comes out at

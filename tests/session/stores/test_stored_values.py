@@ -534,6 +534,22 @@ def test_the_json_form_of_keys_and_the_bytes_that_forms_may_take() -> None:
     assert refused.value.part == (1, 2)
 
 
+def test_a_checkpoint_keeps_what_its_writer_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 2)
+    place = MemoryPlace(Path())
+    first, second, reader = (Session(session_id="a", store=place.open()) for _ in range(3))
+    first.register_reducer(Thing, append)
+    first.dispatch(Thing(1))
+    second.register_reducer(Due, append)
+    second.refresh()
+    for _ in range(4):
+        second.dispatch(Due())
+    for kind in (Thing, Due):
+        reader.register_reducer(kind, append)
+    reader.refresh()
+    assert (reader.select_all(Thing), reader.select_all(Due)) == ((Thing(1),), (Due(),) * 4)
+
+
 @dataclass(frozen=True)
 class Row:
     at: int

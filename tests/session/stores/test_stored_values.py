@@ -374,9 +374,13 @@ class Even:
         object.__setattr__(self, "number", self.number + 1)
 
 
+def increased(count: int) -> int:
+    return count + 1
+
+
 @attrs.frozen
 class Raised:
-    count: int = attrs.field(converter=lambda count: count + 1)
+    count: int = attrs.field(converter=increased)
 
 
 @dataclass(frozen=True)
@@ -529,8 +533,58 @@ def test_the_json_form_of_keys_and_the_bytes_that_forms_may_take() -> None:
     for numbers in (range(1_000), [None, 0.5, True] * 400):
         forms = JsonForms(strict=True, limit=100_000)
         assert (forms.of([*numbers]), 16_000 <= forms.spent < 20_000) == ([*numbers], True)
-    with pytest.raises(NoJsonForm, match=r"^has a key of type tuple$"):
+    with pytest.raises(NoJsonForm, match=r"^has a key of type tuple$") as refused:
         forms.of({(1, 2): 3})
+    assert refused.value.part == (1, 2)
+
+
+def test_a_checkpoint_keeps_what_its_writer_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 2)
+    place = MemoryPlace(Path())
+    first, second, reader = (Session(session_id="a", store=place.open()) for _ in range(3))
+    first.register_reducer(Thing, append)
+    first.dispatch(Thing(1))
+    second.register_reducer(Due, append)
+    second.refresh()
+    for _ in range(4):
+        second.dispatch(Due())
+    for kind in (Thing, Due):
+        reader.register_reducer(kind, append)
+    reader.refresh()
+    assert (reader.select_all(Thing), reader.select_all(Due)) == ((Thing(1),), (Due(),) * 4)
+
+
+@dataclass(frozen=True)
+class Row:
+    at: int
+
+
+@dataclass(frozen=True)
+class OtherRow(Row):
+    """The same fields, and another type."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    rows: tuple[Row, ...]
+
+
+def test_rows_of_two_types_keep_their_types() -> None:
+    place = MemoryPlace(Path())
+    here, there = (Session(session_id="a", store=place.open()) for _ in range(2))
+    for session in (here, there):
+        session.register_types(OtherRow)
+        session.register_reducer(Rows, append)
+    rows = Rows((Row(1), OtherRow(2))), Rows((OtherRow(1), OtherRow(2))), Rows((Row(1), Row(2)))
+    for each in rows:
+        here.dispatch(each)
+    there.refresh()
+    read = there.select_all(Rows)
+    assert read == rows and [[*map(type, each.rows)] for each in read] == [
+        [Row, OtherRow],
+        [OtherRow, OtherRow],
+        [Row, Row],
+    ]
 
 
 # Snapshots

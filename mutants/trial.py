@@ -332,8 +332,8 @@ def _is_replaced(mutant: Mutant, functions: dict[tuple[str, int, str], list[Func
             changed.append((before, after))
     if not changed or any(old.co_freevars != new.co_freevars for old, new in changed):
         return False
-    if _place(changed[0][0]) not in functions:
-        return False
+    if _place(changed[0][0]) not in functions or changed[0][0] == changed[0][1]:
+        return False  # what differs is a default, which is no part of the code
     for old, new in changed:  # a function within one may have been made at import
         for function in functions.get(_place(old), ()):
             function.__code__ = new

@@ -103,6 +103,7 @@ def test_of_many_halves_of_characters_fifty_are_said() -> None:
         ("['\\'\\\"\"']", ["'\"\""], [("escape_form", (2, 4)), ("single_quotes", (1, 8))]),
         ('["\\\x01"]', ["\\\x01"], [("bad_escape", (2, 4))]),
         ('["\\u12"]', ["\\u12"], [("bad_escape", (2, 4))]),
+        ('["\\qa"]', ["\\qa"], [("bad_escape", (2, 4))]),
         ('["\\xzz"]', ["\\xzz"], [("bad_escape", (2, 4))]),
         ("{a: }", {}, [("syntax_error", (4, 5)), ("bare_key", (1, 2))]),
         ("{a ~~~", {}, [("truncated", (2, 2)), ("bare_key", (1, 2))]),

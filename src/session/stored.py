@@ -418,8 +418,12 @@ class StoredState(State):
 
     def fork(self, session_id: SessionId, version: int, tags: Mapping[str, str]) -> State:
         """The state of a new session with the history up to a version; see ``Session.fork``."""
-        twin = state_in(self.store, self.past.fork(version, session_id, tags), None)
+        fork = self.past.fork(version, session_id, tags)
+        twin = state_in(self.store, fork, None)
         self.copy_to(twin)
+        if last_version(twin.slices) != fork.version:  # it was open in this process already, and empty
+            with Held(twin, None):
+                twin.refresh()
         return twin
 
     def resolved(self, kind: type) -> Slice | None:

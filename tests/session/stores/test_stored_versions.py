@@ -131,6 +131,19 @@ def test_a_fork_has_the_history_claims_and_hashes_up_to_its_version(place: Place
     assert store.verify("other") == 2
 
 
+def test_a_fork_is_whole_where_its_session_was_open_already_and_empty(place: Place) -> None:
+    store = place.open()
+    early = open_session(store, "other")
+    assert early.version == 0
+    session = lived(open_session(store))
+    fork = session.fork(session_id="other", tags={"why": "trial"})
+    assert states_of(fork) == states_of(session)
+    for each in (fork, early, open_session(store, "other")):
+        assert (each.version, each.history(), dict(each.tags)) == (
+            session.version, session.history(), {"why": "trial"}
+        )  # fmt: skip
+
+
 def test_deleting_a_source_leaves_its_forks_whole(place: Place) -> None:
     collect_from_here()
     store = place.open()

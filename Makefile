@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs format bench pictures mutants fuzz soak release snapshots clean
+.PHONY: help demo local test check docs format bench pictures mutants fuzz soak release snapshots clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -32,6 +32,9 @@ demo: $(VENV)/installed ## set up .venv; replay, run, ask, and kill and resume a
 	@echo "  $(BIN)/planning mcp --help                                  the planning tools for any MCP client"
 	@echo "  $(BIN)/planning --help                                      every command"
 
+local: $(VENV)/installed ## plan with a small model on this machine: installs llama.cpp's server and 100 MB of weights
+	@$(BIN)/python examples/local/agent.py --server "$$(scripts/local-model "$(PYTHON)")"
+
 test: ## run the tests against the built wheel, the slow ones with CI=true; PYTEST_ARGS="..." goes to pytest
 	@scripts/test-wheel "$(PYTHON)" $(PYTEST_ARGS)
 
@@ -39,6 +42,7 @@ check: $(VENV)/checkers ## lint, type-check, and hold the imports to their rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python scripts/check_tests.py
+	$(BIN)/python scripts/check_words.py
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-PLACES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "specs/**/*.md", "src/**/*.py")
+PLACES = ("*.md", "docs/**/*.md", "specs/**/*.md", "src/**/*.py")
 PRIVATE, NAMES = "private docstrings and comments", "names of functions"
-CEILINGS = {PRIVATE: 374, NAMES: 385}
+CEILINGS = {PRIVATE: 0, NAMES: 198}
 KEPT = re.compile(r"(#|<!--) words: \S")
 Rules = dict[re.Pattern[str], str]
 
@@ -44,10 +44,10 @@ RULES = compile_rules(
         r"\b(?:leaves?(?: [\w`]+)?|is|are|let) alone\b|\b((?:left )?alone)\b": "only",
         r"\b(?:is|are|was|were) another(?=[.,;:]| (?:than|one|in|when)\b)": "different",
         r"\b(?:ha[sd]|with|in|of) another (?:type|kind|case|order|form|format|status|title)\b": "different",
-        r"\ba text (?:file|field|column|editor|message)|\b(a text|texts)\b": "text, a string",
+        r"\ba text (?:file|field|column|editor|message|block)|\b(a text|texts)\b": "text, a string",
         r"\b(?:by now|likewise|anew)\b": "the plain word, or nothing",
         r"\bgo(?:es)? on\b|\bgiven up\b": "continues; timed out, abandoned",
-        r"\bthe same,? from async\b": "say what it does, or nothing",
+        r"\bthe same,? (?:from|for|in) async\b": "say what it does, or nothing",
         r"\b(?:told|tells?)(?: [\w'`]+){,6} apart\b|\b(told|tells)\b": "message, reason, shows",
         r"\b(?:somebody|nobody|whoever)\b": "the caller, the model, the user",
         r"\b(?:there|answer) (?:is|are|was|were) no|\b((?:is|are|was|were) (?:(?-i:none)\b|no (?!"
@@ -62,7 +62,8 @@ RULES = compile_rules(
         r"\b(?:a|the|each|every|this) (?:door|room|wing|house)s?\b": "entry point, package, space",
         r"\bsteps? at hand\b": "the current step",
         r"\bending decides\b": "say which extension means what",
-        r"\bask(?:s|ed|ing)? back\b": "ask the user",
+        r"\bask(?:s|ed|ing)?(?: the user)? back\b": "ask the user",
+        r"\bended the text by itself|\bbreaks? off\b": "the text is complete; ends too early",
         r"\bof a kind that is not given\b": "name the options",
         r"\bcarr(?:y|ies|ied|ying) out\b": "run, do, make, apply",
         r"\b(?:hold|holds|held|holding)(?: it| them)? back\b": "block, delay",

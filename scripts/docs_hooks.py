@@ -6,10 +6,12 @@ finds them and links to them are checked.
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ LOADED = re.compile(
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?://|#)([^)\s#]+)(#[^)\s]*)?\)")
 PICTURE = re.compile(r"!\[[^\]]*\]\((?!https?:|docs/)([^)\s]+)\)")
 PRIVATE_BASE = re.compile(r"<code><span[^>]* title=\"[\w.]*\._\w+\">[^<]*</span></code>(?:,\s*)?")
+CODE_OF_CELL = re.compile(r"(?<=<code>)[^<\n]+(?=</code>)(?=(?:(?!<t[dh]|</?table).)*</td>)")
 NO_BASES = re.compile(r"<p class=\"doc doc-class-bases\">\s*Bases:\s*</p>")
 BOOST = {
     "troubleshooting.md": 2,
@@ -40,6 +43,9 @@ BOOST = {
     "CONTRIBUTING.md": 0.2,
 }
 """How far up a page is among the results: a message leads to troubleshooting, a task to its page."""
+SECTION = re.compile(r"^##+ (.*)\n(?:(?!##).*\n)*", re.MULTILINE)
+SECTION_OF = {"Refused": "The command line"}
+"""The section of troubleshooting for an error without a section."""
 COMMANDS, CODES = "reference/cli.md", "reference/codes.md"
 GENERATED = {COMMANDS: "what each command prints with --help.", CODES: "every code of a report."}
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -85,12 +91,16 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
             return text
         return f"{picture}[{text}]({posixpath.relpath(wanted, posixpath.dirname(uri) or '.')}{anchor or ''})"
 
-    return LINK.sub(moved, markdown)
+    markdown = LINK.sub(moved, markdown)
+    return SECTION.sub(_with_messages(), markdown) if uri == "troubleshooting.md" else markdown
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Remove private base classes from the reference, and name what screen readers find without a name."""
+    """Remove private bases from the reference, keep words in tables whole, and give screen readers names."""
     output = NO_BASES.sub("", PRIVATE_BASE.sub("", output)).replace("<th></th>", "<td></td>")
+    output = CODE_OF_CELL.sub(
+        lambda code: re.sub(r"\S+", r'<span class="word">\g<0></span>', code[0]), output
+    )
     return output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
 
 
@@ -135,6 +145,29 @@ def _codes() -> str:
         parts.append(f"## {category.capitalize()}")
         parts.append("\n".join(["| code | severity | meaning |", "|---|---|---|", *rows]))
     return "\n\n".join(parts)
+
+
+def _with_messages() -> Callable[[re.Match[str]], str]:
+    """Adds to a section of troubleshooting every message of its error, so that the search finds it."""
+    messages: dict[str, dict[str, None]] = {}
+    for path in sorted(ROOT.glob("src/**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+                parts = node.args[0].values if isinstance(node.args[0], ast.JoinedStr) else node.args[:1]
+                texts = [part.value if isinstance(part, ast.Constant) else "..." for part in parts]
+                message = "".join(map(str, texts))
+                if message.count(" ") > 1:
+                    messages.setdefault(SECTION_OF.get(node.func.id, node.func.id), {})[message] = None
+
+    def section(found: re.Match[str]) -> str:
+        title = found[1]
+        if title not in messages:
+            return found.group()
+        items = "".join(f"<li>{escape(message)}</li>" for message in messages[title])
+        summary = '<details class="messages"><summary>All messages</summary>'
+        return f"{found.group()}\n{summary}<ul>{items}</ul></details>\n\n"
+
+    return section
 
 
 def _groups(nav: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, str]]]]:

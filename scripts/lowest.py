@@ -92,13 +92,15 @@ BESIDE = {
     "cli": ["view", "workflow", "agent", "mcp", "postgres", "openai", "duckdb"],
     "agent": ["openai", "duckdb"],
     "duckdb": ["agent", "openai"],
+    "postgres": ["agent", "openai"],
     "pydantic-ai": ["openai", "anthropic"],
-    "openai": ["agent"],
+    "openai": ["agent", "langchain"],
     "limits": ["redis"],
-    "workflow": ["processes"],
+    "workflow": ["processes", "distributed"],
 }
 """Extras that the tests of an extra need too, in their newest versions."""
 TOOLS = {
+    "agent": {"langgraph-checkpoint-sqlite"},
     "google-adk": {"sqlalchemy", "aiosqlite"},
     "langchain": {"langgraph-checkpoint-sqlite"},
     "opentelemetry": {"opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"},
@@ -117,6 +119,11 @@ def name_of(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", match[0]).lower()
 
 
+def without_zeros(version: str) -> str:
+    """A version as short as it can be: 2.0 and 2.0.0 are one."""
+    return re.sub(r"(\.0)+$", "", version)
+
+
 def lowest(uv: str, python: str, requirements: Iterable[str]) -> list[str]:
     """The requirements, each with the lowest version that goes with the others."""
     asked = "\n".join(requirements)
@@ -129,12 +136,24 @@ def lowest(uv: str, python: str, requirements: Iterable[str]) -> list[str]:
     return [line for line in resolved.splitlines() if name_of(line) in direct]
 
 
+def unreachable(declared: Iterable[str], pins: Iterable[str]) -> list[str]:
+    """The requirements whose lowest version does not go with the others: it is declared too low."""
+    versions = dict(pin.split("==") for pin in pins)
+    lower = [(each, re.search(r">=([\d.]+)", each)) for each in declared]
+    return [
+        f"{each}: the lowest that goes with the others is {versions[name_of(each)]}"
+        for each, bound in lower
+        if bound and without_zeros(versions[name_of(each)]) != without_zeros(bound[1])
+    ]
+
+
 def prepare(uv: str, python: str, extra: str, wheel: Path) -> list[str]:
-    """Make the environment of an extra; returns its lowest versions."""
+    """Make the environment of an extra; returns what is wrong with its lowest versions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     offered, venv = project["optional-dependencies"], VENVS / extra
     own = [*project["dependencies"], *offered.get(extra, ())]
     pins = lowest(uv, python, own)
+    print(f"== {extra}: {' '.join(pins)}", flush=True)
     known = {name_of(each) for each in own} | WITHOUT.get(extra, set())
     tools = [each for each in offered["test-core"] if name_of(each) not in known]
     tools += [each for each in offered["test"] if name_of(each) in TOOLS.get(extra, ())]
@@ -145,7 +164,7 @@ def prepare(uv: str, python: str, extra: str, wheel: Path) -> list[str]:
         [uv, "pip", "install", "--quiet", f"--python={venv}", "--constraint=-", f"{wheel}[{extras}]", *tools],
         input="\n".join(pins), text=True, check=True,
     )  # fmt: skip
-    return pins
+    return unreachable(own[len(project["dependencies"]) :] or own, pins)
 
 
 def main(python: str, *extras: str) -> int:
@@ -162,8 +181,9 @@ def main(python: str, *extras: str) -> int:
         (wheel,) = Path(folder).glob("*.whl")
         failed = []
         for extra in extras or TESTS:
-            print(f"== {extra}: {' '.join(prepare(uv, python, extra, wheel))}", flush=True)
-            if run(extra):
+            problems = prepare(uv, python, extra, wheel)
+            print("".join(f"lowest: {problem}\n" for problem in problems), end="", file=sys.stderr)
+            if run(extra) or problems:
                 failed.append(extra)
     if failed:
         print(f"lowest: the tests failed with the lowest versions of: {', '.join(failed)}", file=sys.stderr)

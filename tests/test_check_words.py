@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "check_words.py"
 RULES = {
@@ -43,6 +47,7 @@ RULES = {
     "It shows the step at hand.": ("step at hand", "It shows the current step."),
     "The ending decides the format.": ("ending decides", "`.html` writes a page."),
     "A question asks back.": ("asks back", "It asks the user. Give the task back."),
+    "The text breaks off.": ("breaks off", "The text ends too early. The model answers."),
     "Names of a kind that is not given go.": ("of a kind that is not given", "Of the kinds given"),
     "The call was carried out.": ("carried out", "The tool was run, and carried on."),
     "It holds the tools back: held back.": ("held back", "Hold the lock. It is back."),
@@ -169,3 +174,24 @@ def test_what_is_counted_is_listed_on_request(tmp_path: Path) -> None:
 
 def test_all_of_a_private_module_is_counted(tmp_path: Path) -> None:
     assert found_in(tmp_path, '"""What it does."""\n', name="_module.py") == []
+
+
+@pytest.mark.parametrize(("ceiling", "code"), [(1, 1), (2, 0)])
+def test_what_is_counted_may_only_become_fewer(
+    ceiling: int,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    script: Any = importlib.import_module("check_words")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "module.py").write_text("# a text\n\n# likewise\ndef _kept() -> None: ...\n")
+    monkeypatch.setattr(script, "ROOT", tmp_path)
+    monkeypatch.setattr(script, "CEILINGS", {script.PRIVATE: ceiling, script.NAMES: 1})
+    assert script.main([]) == code
+    assert capsys.readouterr().out == (
+        f"bad habits in private docstrings and comments: 2, at most {ceiling}\n"
+        "bad habits in names of functions: 1, at most 1\n"
+    )

@@ -35,7 +35,7 @@ def described(kind: Any) -> Iterator[str]:
         default = "" if field.default is bare else f" = {field.default!r}"
         if getattr(field, "default_factory", bare) is not bare:
             default = f" = {field.default_factory!r}"
-        is_compared = field.eq if attrs.has(kind) else field.compare
+        is_compared = field.eq if isinstance(field, attrs.Attribute) else field.compare
         left = {"init": field.init, "repr": field.repr, "eq": is_compared, "positional": not field.kw_only}
         marks = [f"no {mark}" for mark, is_there in left.items() if is_there is not True]
         if marks or default:

@@ -52,6 +52,7 @@ HOW_DO_I = [
     "Google ADK",
     "MCP",
     "Put it on a server",
+    "Serve an agent with FastAPI",
     "Use several machines",
     "Ask a database",
     "Run a workflow",
@@ -165,6 +166,12 @@ def test_troubleshooting_quotes_a_message_of_each_error_as_the_sources_have_it(n
     assert bool(quotes) != (name in {"SessionError", "ToolError"})  # bases without a message of their own
     pieces = [piece.strip(" ;:,.'") for quote in quotes for piece in quote.split("...")]
     assert [piece for piece in pieces if piece not in messages()] == []
+
+
+def test_the_programs_of_the_pages_run_in_an_empty_folder() -> None:
+    texts = {path.name: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
+    found = re.compile(r"^ *(?:from|import) (?:examples|tests|benchmarks)\b", re.MULTILINE)
+    assert [name for name, text in texts.items() if found.search(text)] == []
 
 
 def test_every_example_of_the_pages_runs_as_a_test_but_one_that_is_a_test_itself() -> None:

@@ -7,6 +7,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,14 @@ def test_the_first_screen_has_a_picture_the_install_line_a_refusal_and_three_lin
         len(re.findall(r"^# Refused, nothing changed\.", screen, re.MULTILINE)),
         len(re.findall(r"(?<!!)\[.+?\]\(docs/.+?\)", screen)),
     ] == [["examples/triage.svg"], 1, 1, 3]
+
+
+def test_what_is_new_in_a_version_fits_on_a_screen() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    newest = re.split(r"^## ", changelog, flags=re.MULTILINE)[1]
+    assert newest.startswith(f"{version} - ")
+    assert len(newest.splitlines()) <= 40
 
 
 @pytest.mark.usefixtures("readme_model")

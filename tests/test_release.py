@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "release.py"
-MACHINE = {"LOGNAME": "zoe-builds", "PIP_INDEX_URL": "https://token@wheels.corp.example:8443/simple"}
 # An sdist has this file, too: "|" is a slash here, and "*" a backslash.
+INDEX = "https:||token@wheels.corp.example:8443|simple".replace("|", "/")
+MACHINE = {"LOGNAME": "zoe-builds", "PIP_INDEX_URL": INDEX}
 NAMED = {
     text.replace("|", "/").replace("*", "\\"): named.replace("|", "/").replace("*", "\\")
     for text, named in (

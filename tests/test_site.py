@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import partial
+from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -22,6 +23,8 @@ SITE = ROOT / "build" / "site"
 SOURCES = ("mkdocs.yml", "README.md", "docs/**/*.*", "specs/*.md", "scripts/docs_hooks.py")
 TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 WORDS = {
+    "Ollama": "howto/use-a-local-model.html",
+    "FastAPI": "howto/serve-with-fastapi.html",
     "German": "howto/plan-in-another-language.html",
     "Chinese": "howto/plan-in-another-language.html",
     "unicode": "howto/plan-in-another-language.html",
@@ -74,6 +77,7 @@ def search(browser: Browser, site: Path) -> Iterator[Page]:
         page.evaluate("document.querySelector('#__search').click()")
         yield page
         assert page.errors == []
+        assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
 
 
 def first_result(page: Page, query: str) -> str:
@@ -95,29 +99,43 @@ def test_words_lead_to_their_page(search: Page, query: str) -> None:
     assert first_result(search, query) == WORDS[query]
 
 
-def messages() -> list[tuple[str, str]]:
-    """The sections of troubleshooting, and the messages of three words and more that each quotes."""
-    _, *parts = re.split(r"^##+ (.*)$", TROUBLESHOOTING, flags=re.MULTILINE)
-    found = []
-    for title, text in zip(parts[::2], parts[1::2], strict=True):
-        for quote in re.findall(
-            r'"([^"]+)"', re.sub(r"`[^`]*`", lambda code: code[0].replace('"', ""), text)
-        ):
-            message = " ".join(quote.replace("...", "value").replace("`", "").split())
-            if len(message.split()) > 2:
-                found.append((re.sub(r"[^a-z ]", "", title.lower()).replace(" ", "-"), message))
-    return found
+def entries(site: Path) -> dict[str, str]:
+    """The text of each section of the page about errors."""
+    html = (site / "troubleshooting.html").read_text(encoding="utf-8")
+    _, *parts = re.split(r'<h[23] id="([\w-]+)">', html)
+    texts = (" ".join(unescape(re.sub(r"<[^>]+>", " ", part)).split()) for part in parts[1::2])
+    return dict(zip(parts[::2], texts, strict=True))
 
 
-def test_a_pasted_message_finds_its_entry_first(search: Page) -> None:
-    quoted = messages()
-    assert len(quoted) > 40
+def quotes() -> list[str]:
+    """The messages of three words and more that the page about errors quotes."""
+    text = re.sub(r"`[^`]*`", lambda code: code[0].strip("`").replace('"', ""), TROUBLESHOOTING)
+    return [" ".join(quote.split()) for quote in re.findall(r'"([^"]+)"', text) if quote.count(" ") > 1]
+
+
+def test_a_pasted_message_finds_its_entry_first(search: Page, site: Path) -> None:
+    assert len(quotes()) > 40
     missed = {}
-    for section, message in quoted:
-        sections = {f"troubleshooting.html#{other}" for other, same in quoted if message in same} | {section}
-        if (place := first_result(search, message)) not in sections:
-            missed[message] = place
+    for quote in quotes():
+        own = {
+            f"troubleshooting.html#{name}"
+            for name, text in entries(site).items()
+            if quote.strip(". ") in text
+        }
+        if (place := first_result(search, quote.replace("...", "value"))) not in own:
+            missed[quote] = (place, own)
     assert missed == {}
+
+
+def test_the_last_line_of_a_traceback_finds_its_entry_first(search: Page, site: Path) -> None:
+    html = (site / "troubleshooting.html").read_text(encoding="utf-8")
+    first = re.findall(
+        r'<h3 id="\w+">(\w+)<(?:(?!<h[23]).)*?class="messages".*?<li>(.*?)</li>', html, re.DOTALL
+    )
+    assert len(first) > 20
+    lines = {name: f"{name}: {unescape(message).replace('...', 'value')}" for name, message in first}
+    found = {name: first_result(search, line) for name, line in lines.items()}
+    assert found == {name: f"troubleshooting.html#{name.lower()}" for name in lines}
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -155,15 +173,17 @@ def each_page(browser: Browser, site: Path, width: int, expression: str) -> dict
 CUT = """[...document.querySelectorAll("pre, pre > code")]
     .filter(block => block.scrollWidth > block.clientWidth).map(block => block.textContent.slice(0, 60))"""
 WIDER = """document.documentElement.scrollWidth > innerWidth ? ["wider than the screen"] : []"""
-BROKEN = """[...document.querySelectorAll("td code")].filter(code => {
-    const range = document.createRange(), text = code.firstChild;
-    const words = code.textContent.matchAll(/[\\w.]+/g);
-    return text?.length === code.textContent.length && [...words].some(word => {
-        range.setStart(text, word.index);
-        range.setEnd(text, word.index + word[0].length);
-        return range.getClientRects().length > 1;
-    });
-}).map(code => code.textContent)"""
+BROKEN = """[...document.querySelectorAll("td code")].flatMap(code => {
+    const range = document.createRange(), found = [];
+    const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode())
+        for (const word of texts.currentNode.data.matchAll(/\\S+/g)) {
+            range.setStart(texts.currentNode, word.index);
+            range.setEnd(texts.currentNode, word.index + word[0].length);
+            if (range.getClientRects().length > 1) found.push(word[0]);
+        }
+    return found;
+})"""
 
 
 def test_no_code_and_no_drawing_is_cut(browser: Browser, site: Path) -> None:

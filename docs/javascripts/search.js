@@ -33,9 +33,11 @@ const rank = (items) => {
       const found = indexed.get(section.location);
       found.title ??= textOf(found.doc.title);
       found.text ??= textOf(found.doc.text);
-      const isError = section.location.startsWith("troubleshooting");
-      const weight = asked.length < 3 ? 1 : isError ? 25 : section.boost ** 2;
-      section.score += 1e6 * weight * (10 * likeness(found.title) + likeness(found.text));
+      const isAdvice = section.location.startsWith("troubleshooting");
+      const isError = isAdvice && /[a-z][A-Z]/.test(found.doc.title);
+      const isNamed = isError && asked.includes(found.doc.title.toLowerCase());
+      const weight = asked.length < 3 ? 1 : isError ? 30 : isAdvice ? 25 : section.boost ** 2;
+      section.score += 1e6 * weight * (10 * likeness(found.title) + likeness(found.text) + 1e3 * isNamed);
     }
     sections.sort((one, other) => other.score - one.score);
   }

@@ -1,15 +1,17 @@
-"""An agent that plans with a small model on this machine: `make local`, or `python agent.py PYTHON` by hand.
+"""An agent that plans with a small model on this machine: `make local`.
 
-PYTHON is that of the environment with the server, as `scripts/local-model` prints it. With another server:
+Each answer is constrained to one call of a tool that the plan takes, so that even a model of 135 million
+parameters sends valid calls. With another server of the Chat Completions protocol, such as Ollama:
 
-    OPENAI_BASE_URL=http://127.0.0.1:11434/v1 MODEL=qwen3:4b python agent.py
+    OPENAI_BASE_URL=http://127.0.0.1:11434/v1 python examples/local/agent.py --model qwen3:4b
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,66 +19,88 @@ from typing import Any
 
 from openai import OpenAI
 
-from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, plan_text
+from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, plan_text, tool_definitions
 from planning.integrations import openai
 from planning.prompt import Prompt
 from session import Session, select_latest
 
-HERE = Path(__file__).resolve().parent
 TASK = "Clean the kitchen: wash the dishes, then wipe the table."
-MOST_TURNS = 4
-FIRST = {"type": "function", "function": {"name": "planning_setup_plan"}}
+MOST_TURNS = 6
+MOST_STEPS = 3
+POLICY = PlanPolicy(tools=("setup", "mark"), offer="possible", replace="refuse_unfinished")
+
+
+def call_schema(section: PlanningToolsSection) -> dict[str, Any]:
+    """The schema of one call of a tool that the section offers now: ``{"name": ..., "arguments": {...}}``."""
+    calls = []
+    for name, schema in tool_definitions("json-schema", tools=section).items():
+        if "initial_steps" in schema["properties"]:
+            schema["properties"]["initial_steps"]["maxItems"] = MOST_STEPS  # or a small model never ends
+        properties = {"name": {"type": "string", "enum": [name]}, "arguments": schema}
+        calls.append({"type": "object", "properties": properties, "required": [*properties]})
+    return {"anyOf": calls}
 
 
 def work(client: Any, model: str, session: Session, task: str = TASK) -> None:
-    """Let a model plan a task, and mark what it says is done."""
-    policy = PlanPolicy(tools=("setup", "mark"), offer="possible")  # few tools, and only ids that there are
-    section = PlanningToolsSection(session=session, policy=policy)
+    """Let a model plan a task, and mark its steps."""
+    section = PlanningToolsSection(session=session, policy=POLICY)
     toolbox = Toolbox(section.tools())
     system = Prompt(ns="agents", key="local", sections=[section]).render().text
     messages: list[Any] = [{"role": "system", "content": system}, {"role": "user", "content": task}]
-    for turn in range(MOST_TURNS):
+    for _ in range(MOST_TURNS):
+        form = {"name": "call", "schema": call_schema(section)}
         completion = client.chat.completions.create(
             model=model,
             messages=openai.with_reminder(messages, section),
-            tools=openai.tools(section),  # made for each request
-            tool_choice=FIRST if turn == 0 else "required",  # a small model plans when it has to
-            max_tokens=300,
+            response_format={"type": "json_schema", "json_schema": form},
+            max_tokens=500,
             temperature=0,
         )
-        answers = openai.run_calls(completion, toolbox)
-        for call, answer in zip(completion.choices[0].message.tool_calls or (), answers, strict=True):
-            print(f"> {call.function.name} {call.function.arguments}\n  {answer['content']}", flush=True)
-        messages = [*messages, *openai.turn(completion), *answers]
+        sent = completion.choices[0].message.content
+        try:
+            call = json.loads(sent)
+            result = toolbox.call(call["name"], call["arguments"]).message
+        except ValueError:  # max_tokens cut it off
+            result = "Your call was cut off. Send a shorter one."
+        print(f"> {sent}\n  {result}", flush=True)
+        messages += [{"role": "assistant", "content": sent}, {"role": "user", "content": result}]
         plan = select_latest(session, Plan)
-        if not answers or (plan is not None and plan.status == "completed"):
+        if plan is not None and plan.status == "completed":
             break
 
 
 @contextmanager
 def server(python: str, *options: str) -> Iterator[str]:
-    """A server of the small model with tools in its template; its address."""
-    command = [python, str(HERE / "server.py"), *options]
+    """Start the server of the small model with the Python of its environment; yields its address."""
+    command = [python, str(Path(__file__).resolve().with_name("server.py")), *options]
     with subprocess.Popen(  # noqa: S603 - our own server
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         address = process.stdout.readline().strip() if process.stdout is not None else ""
         if not address:
-            raise SystemExit(f"the server did not start: run {' '.join(command)} to see why")
-        yield address  # its standard input is closed at the end, which ends it
+            raise SystemExit(f"the server did not start; run this to see why: {' '.join(command)}")
+        try:
+            yield address
+        finally:
+            process.kill()
 
 
-def main(arguments: list[str]) -> None:
-    """Work with a server of our own, or with the one that the environment names."""
+def main() -> None:
+    """Work with the small model, or with the server that ``OPENAI_BASE_URL`` names."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--server", metavar="PYTHON", help="start the small model with this Python")
+    parser.add_argument("--model", default="local", help="the model's name on the server")
+    options = parser.parse_args()
     session = Session()
-    if arguments:
-        with server(arguments[0], "--template", str(HERE / "tools.jinja")) as address:
-            work(OpenAI(base_url=f"{address}/v1", api_key="none"), "SmolLM2-135M", session)
+    key = os.environ.get("OPENAI_API_KEY", "none")  # the client wants one; the server ignores it
+    if options.server is not None:
+        with server(options.server) as address:
+            work(OpenAI(base_url=f"{address}/v1", api_key=key, max_retries=30), options.model, session)
     else:
-        work(OpenAI(api_key=os.environ.get("OPENAI_API_KEY", "none")), os.environ["MODEL"], session)
+        work(OpenAI(api_key=key), options.model, session)
     plan = select_latest(session, Plan)
-    print(plan_text(plan) if plan is not None else "The model made no plan.")
+    print("The model made no plan." if plan is None else plan_text(plan))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -79,7 +79,7 @@ class EventBus(Protocol):
         ...
 
     def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:
-        """Take one such subscription back; False when there was none."""
+        """Cancel one such subscription; False if there was none."""
         ...
 
     def publish(self, event: object) -> PublishResult:

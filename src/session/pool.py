@@ -157,9 +157,9 @@ class Pool(ProcessLock):
 
     def _may_start(self) -> bool:
         threads = len(self._began)
-        return threads < _AT_WORK or (threads < _MOST and threads - self._held_up() < _AT_WORK)
+        return threads < _AT_WORK or (threads < _MOST and threads - self._count_held_up() < _AT_WORK)
 
-    def _held_up(self) -> int:
+    def _count_held_up(self) -> int:
         """The number of threads that are held up in their work."""
         limit = monotonic() - _HELD_UP
         return sum(began < limit for began in tuple(self._began.values()))
@@ -169,7 +169,7 @@ class Pool(ProcessLock):
         while True:
             with suppress(Empty):
                 self._work(me, ready.get(timeout=_IDLE))
-                if len(self._began) <= _AT_WORK or len(self._began) - self._held_up() <= _AT_WORK:
+                if len(self._began) <= _AT_WORK or len(self._began) - self._count_held_up() <= _AT_WORK:
                     continue
             with self._guard:
                 del self._began[me]

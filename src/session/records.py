@@ -205,7 +205,7 @@ class Records:
             or (field.only is not None and kind not in field.only)
             or (field.is_tuple and kind is list)
         ):
-            raise _unexpected(field, item)
+            raise _unexpected_error(field, item)
         of: Any = field.of
         if is_items and of in self._unnamed and (columns := columns_of(item, of, is_json=False)) is not None:
             names = repeat(tuple(self._fields[of]))
@@ -345,7 +345,7 @@ class Records:
             try:
                 return field.text[1](item)
             except (ValueError, ArithmeticError) as error:
-                raise _unexpected(field, item) from error
+                raise _unexpected_error(field, item) from error
         of: Any = field.of
         if is_items and of in self._unnamed and (columns := columns_of(item, of, is_json=True)) is not None:
             with suppress(Exception):  # what its type has against one of them is said below
@@ -353,7 +353,7 @@ class Records:
         read = partial(self.read_as, kind=of, unknown=fields_alone if field.is_open else unknown)
         value = tuple(each_item(item, read)) if is_items else read(item)
         if field.only is not None and type(value) not in field.only:
-            raise _unexpected(field, item)
+            raise _unexpected_error(field, item)
         return value
 
 
@@ -362,7 +362,7 @@ def fields_alone(_name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return fields
 
 
-def _unexpected(field: Field, item: Any) -> RecordError:
+def _unexpected_error(field: Field, item: Any) -> RecordError:
     given = f"a {type(item).__name__}" if isinstance(item, (list, dict)) else shown(item)
     return RecordError(f"expected {spelled(field.hint)}, got {given}")
 

@@ -129,9 +129,9 @@ class Replay:
         if warm is not None and version == self.head.version and warm.head.hash == self.head.hash:
             return warm.slices[kind]
         with self.store.reading():
-            return self._placed(kind, version, registered)
+            return self._place(kind, version, registered)
 
-    def _placed(self, kind: type, version: int, registered: Routes) -> Slice:
+    def _place(self, kind: type, version: int, registered: Routes) -> Slice:
         """A slice of a version; refused if it is empty because its class was moved."""
         slice_ = self._slice_at(kind, version, registered)
         if not slice_:
@@ -142,12 +142,12 @@ class Replay:
         """The names of the slices that the session has at a version, without the event logs."""
         if self._named[0] != version:
             with self.store.reading():
-                taken, names = self._known_names(version)
+                taken, names = self._find_names(version)
                 changes = self._read(taken + 1, version)
                 self._named = (version, {*names, *(name for change in changes for name in change.slices)})
         return self._named[1]
 
-    def _known_names(self, version: int) -> tuple[int, Iterable[str]]:
+    def _find_names(self, version: int) -> tuple[int, Iterable[str]]:
         """The names at an earlier version, which is as late as can be known without reading much."""
         if 0 < self._named[0] < version:
             return self._named
@@ -179,7 +179,7 @@ class Replay:
         warm = self.warm
         if warm is None or kind not in warm.slices or version < warm.head.version:
             return None
-        if _made(kind, registered) != _made(kind, warm.registered):
+        if _find_routes(kind, registered) != _find_routes(kind, warm.registered):
             return None
         return warm
 
@@ -189,7 +189,7 @@ class Replay:
             for last in self.store.changes(self._session_id, head.version, head.version):
                 if last.hash != head.hash:
                     raise self._refusal(StoreError(damaged(head.version), version=head.version))
-            read = self._log if is_log(kind) else self._placed
+            read = self._log if is_log(kind) else self._place
             return items_of(read(kind, version, registered))
 
     def _slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
@@ -207,7 +207,7 @@ class Replay:
         known_at: dict[int, Slice] = {start: slice_}
         for change in self._read(start + 1, version):
             if name in change.slices or change.restores:
-                slice_, is_reduced = self._reduced(kind, slice_, change, registered, known_at)
+                slice_, is_reduced = self._reduce(kind, slice_, change, registered, known_at)
                 if not is_reduced and name in change.slices:
                     raise StoreError(
                         f"version {change.version} changed {kind.__qualname__} by a reducer that is not "
@@ -262,14 +262,14 @@ class Replay:
             if kind is KeptChange or not (is_log(kind) or name in change.slices or change.restores):
                 continue
             try:
-                after[kind], is_reduced = self._reduced(kind, slice_, change, registered)
+                after[kind], is_reduced = self._reduce(kind, slice_, change, registered)
             except StoreError:
                 is_reduced = False
             if not is_reduced and name in change.slices:
                 del after[kind]
         return after
 
-    def _reduced(
+    def _reduce(
         self,
         kind: type,
         slice_: Slice,
@@ -282,7 +282,7 @@ class Replay:
         for event_type, read in change.reduced_parts():
             if issubclass(event_type, Restored):
                 if not is_log(kind):
-                    slice_, is_reduced = self._restored(kind, change, read(), registered, known), True
+                    slice_, is_reduced = self._restore(kind, change, read(), registered, known), True
                 continue
             for route in routes_of(event_type, registered, self.limit):
                 if route.slice_type is kind:
@@ -290,7 +290,7 @@ class Replay:
                         slice_, is_reduced = route.apply(slice_, read()), True
         return slice_, is_reduced
 
-    def _restored(
+    def _restore(
         self,
         kind: type,
         change: ReadChange,
@@ -311,7 +311,7 @@ class Replay:
         """The entries of an event log up to a version."""
         log: Slice = ()
         for change in self._read(1, version, remember=False):
-            log, is_reduced = self._reduced(kind, log, change, registered)
+            log, is_reduced = self._reduce(kind, log, change, registered)
             for part in () if is_reduced else change.parts:
                 self._require_found(kind, str(part.get("!")))
         return log
@@ -375,7 +375,7 @@ class Replay:
         return damage if head.created_at == self.head.created_at else replaced(self._session_id)
 
 
-def _made(kind: type, registered: Routes) -> list[tuple[type, Route]]:
+def _find_routes(kind: type, registered: Routes) -> list[tuple[type, Route]]:
     """The routes that make a slice."""
     routes = ((event, route) for event, found in registered.items() for route in found)
     return [(event, route) for event, route in routes if route.slice_type is kind]

@@ -510,7 +510,7 @@ class Session:
 
         Raises:
             SessionBusyError: Another asyncio task of this thread awaits inside a transaction of this session.
-                StoreError: The session's store refuses the change.
+            StoreError: The session's store refuses the change.
             Exception: Whatever a reducer raises. The session is unchanged, and nothing is published.
         """
         own = self._state.session_id

@@ -147,11 +147,11 @@ def type_name(kind: type) -> str:
     A package that has moved modules says in its ``__written_modules__`` where they were first, by the places
     where they are: stores and snapshots have their classes under those names for ever.
     """
-    return _written.get(kind) or f"{_written_module(kind.__module__)}:{kind.__qualname__}"
+    return _written.get(kind) or f"{_find_module(kind.__module__)}:{kind.__qualname__}"
 
 
 @lru_cache(maxsize=1024)
-def _written_module(module: str) -> str:
+def _find_module(module: str) -> str:
     return _first_places(module).get(module, module)
 
 

@@ -31,7 +31,7 @@ def dumped(conninfo: str) -> str:
     options = ("--inserts", "--no-owner", "--no-privileges", "--no-comments", f"--schema={SCHEMA}")
     folder = programs()
     assert folder is not None, "needs PostgreSQL's programs"
-    command = [(folder / "initdb").resolve().with_name("pg_dump"), *options, f"--dbname={conninfo}"]
+    command = [str((folder / "initdb").resolve().with_name("pg_dump")), *options, f"--dbname={conninfo}"]
     text = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
     return re.sub(r"^(--.*|\\.*|SET .*|SELECT pg_catalog\.set_config.*|)\n", "", text, flags=re.MULTILINE)
 

@@ -66,17 +66,17 @@ class _Node(Runnable[Any, Any]):
 
     def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002 - as the base names it
         session = self._session_of(config)
-        return self._shown(session, input, self._node.run(input, session))
+        return self._show_state(session, input, self._node.run(input, session))
 
     async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002 - as the base names it
         session = self._session_of(config)
-        return self._shown(session, input, await self._node.arun(input, session))
+        return self._show_state(session, input, await self._node.arun(input, session))
 
     def _session_of(self, config: RunnableConfig | None) -> Session | None:
         given = (config or {}).get("configurable", {}).get("session")
         return given if isinstance(given, Session) else self._session
 
-    def _shown(self, session: Session | None, state: State, update: Any) -> Any:
+    def _show_state(self, session: Session | None, state: State, update: Any) -> Any:
         if session is not None and self._show is not None:
             self._show(session, state, update)
         return update
@@ -110,7 +110,7 @@ def build_text_to_sql_graph(
             ``config["configurable"]["session"]`` takes precedence for a single run.
         max_iterations: The most decisions for a question, if the state does not say. It bounds the work.
         clarify: A function of question and schema that returns a question to the user, or None. Without one
-            the graph asks the user back only if the question is empty, or the generator asks.
+            the graph asks the user only if the question is empty, or the generator asks.
         reflect: Whether to ask, once, for another statement if the results are empty or refused.
         timeout: The seconds for a call of the generator, if limited.
         prompt_limit: The most characters of the ``prompt`` that a generator takes, 4,000 to 50,000.

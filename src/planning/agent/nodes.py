@@ -183,7 +183,7 @@ def tool_running(tools: AgentTools) -> Node:
         tool = by_name.get(step.action)
         if tool is None:
             error = f"no tool is named {step.action}; {nearest_tool(step.action, by_name)}"
-            return {**_failed(step.action, ToolResult(False, error, error=error)), "is_complete": True}
+            return {**_fail(step.action, ToolResult(False, error, error=error)), "is_complete": True}
         schema = tool.model.published
         is_open, known = schema.get("additionalProperties"), schema["properties"]
         given = {name: state.get(key) for name, key in step.arguments.items() if is_open or name in known}
@@ -197,7 +197,7 @@ def tool_running(tools: AgentTools) -> Node:
         if result.success:
             nothing = _NOTHING.format(action)
             result = ToolResult(False, nothing, error=nothing, elapsed=result.elapsed)
-        update = _failed(action, result)
+        update = _fail(action, result)
         if result.needs_user_input:
             return {**update, **asked(str(result.input_request))}
         error = update["tool_calls"][0]["error"]
@@ -211,7 +211,7 @@ def tool_running(tools: AgentTools) -> Node:
     return Node(prepare, finish)
 
 
-def _failed(action: str, result: ToolResult) -> dict[str, Any]:
+def _fail(action: str, result: ToolResult) -> dict[str, Any]:
     envelope = execution_envelope(action, result)
     error = f"Tool {action}: {envelope['error']}"
     return {"tool_calls": [envelope], "error": error, "user_message": _for_people(result)}

@@ -62,8 +62,8 @@ Finished = Annotated[
     bool,
     typer.Option(
         "--finished",
-        help="The model ended the text by itself, as the provider's finish reason says: missing brackets at"
-        " the end were forgotten, and the text was not cut.",
+        help="The text is complete, as the provider's finish reason says: add missing closing brackets"
+        " instead of reporting that it was cut.",
     ),
 ]
 

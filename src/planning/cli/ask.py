@@ -71,7 +71,7 @@ def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[s
     Text that a spreadsheet would run as a formula is data: it begins with an apostrophe.
     """
     buffer = StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\r\n")  # before Python 3.13 only these are quoted in a text
+    writer = csv.writer(buffer, lineterminator="\r\n")  # before Python 3.13 only these are quoted in a string
     for row in chain([names], rows):
         texts = ("" if value is None else _text_of(value) for value in row)
         writer.writerow(

@@ -50,7 +50,7 @@ def graph(
     """Draw a workflow: its steps, what they call, and which waits for which.
 
     It is checked first, as by 'planning validate' without options; a workflow with errors is not drawn. For a
-    snapshot, and of what 'planning run --json' prints, the workflow is drawn as far as it was run.
+    snapshot, and for what 'planning run --json' prints, the workflow is drawn as far as it was run.
     """
     steps = _steps_in(read_bytes(file, "WORKFLOW"), file)
     if form == "tree" or (form is None and is_terminal(sys.stdout)):

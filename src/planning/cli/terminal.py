@@ -1,4 +1,4 @@
-"""The limits of a terminal: its colours, its width, and text made printable."""
+"""The properties of a terminal: its colours, its width, and text made printable."""
 
 from __future__ import annotations
 

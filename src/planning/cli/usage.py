@@ -16,7 +16,7 @@ HELP_OPTIONS: Final = {"help_option_names": ["--help", "-h"]}
 DEFAULT_STORE: Final = ".planning/runs.db"
 """The file in which ``planning run`` keeps runs, in the current folder."""
 LAST: Final = "--last"
-"""What a user writes, and a command gets, for the id of the session that was changed last."""
+"""The word for the session that was changed last, which a user writes in place of its id."""
 
 # \b keeps a paragraph as it is written.
 EXIT_CODES: Final = """\b
@@ -42,6 +42,9 @@ Tools:
 def examples(*commands: str) -> str:
     """Examples of a command for its help, as a paragraph that is kept as it is written."""
     return "\n".join(["\b\nExamples:", *(f"  planning {command}" for command in commands), ""])
+
+
+_SUFFIXES: Final = {".db", ".sqlite", ".json", ".jsonl"}  # an id may have another one
 
 
 class Refused(typer.BadParameter):
@@ -71,12 +74,12 @@ class Command(TyperCommand):
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")
             raise
-        except Exception as raised:
-            error: Any = raised
-            if getattr(error, "possibilities", None) is not None:
+        except Exception as error:
+            wrong: Any = error
+            if getattr(wrong, "possibilities", None) is not None:
                 known = [name for each in self.get_params(ctx) for name in each.opts if name[0] == "-"]
-                near, error.possibilities = nearest(error.option_name, known), None
-                error.message += "" if near is None else f". Did you mean {near}?"
+                near, wrong.possibilities = nearest(wrong.option_name, known), None
+                wrong.message += "" if near is None else f". Did you mean {near}?"
             names = [str(each.metavar) for each in self._arguments()]
             if getattr(error, "option_name", None) != "--session" or "SESSION" not in names:
                 raise
@@ -86,16 +89,13 @@ class Command(TyperCommand):
     def make_parser(self, ctx: Any) -> Any:
         """A parser that takes a session without its store, and ``--last`` for one."""
         parser: Any = super().make_parser(ctx)
-        read, takes_one = (
-            parser.parse_args,
-            ("SESSION", 1) in [(each.metavar, each.nargs) for each in self.params],
-        )
+        read, metavars = parser.parse_args, {str(each.metavar): each.nargs for each in self.params}
+        before = "--" if "SESSION" in metavars else "--session" if "ID" in metavars else None
 
         def parse(args: list[str]) -> Any:
             others, is_last = [each for each in args if each != LAST], LAST in args
-            if not takes_one:
-                has_option = any("--session" in each.opts for each in self.params)
-                return read([*others, "--session", LAST] if is_last and has_option else args)
+            if metavars.get("SESSION") != 1:
+                return read([*others, before, LAST] if is_last and before else args)
             values, rest, order = read(others)
             self._name_session(values, rest, is_last=is_last)
             return values, rest, order
@@ -111,8 +111,9 @@ class Command(TyperCommand):
         names, metavars = zip(*((str(each.name), each.metavar) for each in self._arguments()), strict=True)
         given = [values[each] for each in names if isinstance(values.get(each), str)] + rest
         has_room = len(given) + is_last < len(names)
-        if names[0] != "file" and has_room and (is_last if not given else _is_session(given[0])):
-            given.insert(0, DEFAULT_STORE)
+        takes_store = names[0] != "file"
+        if has_room and (takes_store and _is_session(given[0]) if given else is_last):
+            given.insert(0, DEFAULT_STORE if takes_store else "-")
         if is_last:
             given.insert(metavars.index("SESSION"), LAST)
         values.update(zip(names, given, strict=False))
@@ -124,5 +125,5 @@ def _is_session(text: str) -> bool:
     from session.address import is_address  # --help needs no sessions
 
     path = Path(text)
-    is_path = "/" in text or path.suffix[1:].isalpha() or path.is_file() or path.is_fifo()
+    is_path = "/" in text or path.suffix in _SUFFIXES or path.is_file() or path.is_fifo()
     return text != "-" and not is_path and not is_address(text) and os.path.lexists(DEFAULT_STORE)

@@ -183,7 +183,7 @@ class BoundTool(BaseTool):
     @classmethod
     def of(cls, tool: Tool, box: Toolbox) -> BoundTool:
         """Take a tool's name, description and schema."""
-        schema = _titled(tool.name, tool.parameters_schema())
+        schema = _add_title(tool.name, tool.parameters_schema())
         return cls(name=tool.name, description=tool.description, args_schema=schema, box=box)
 
     def _run(self, /, **arguments: Any) -> Any:
@@ -198,7 +198,7 @@ class BoundTool(BaseTool):
 def offered(tools: Iterable[Any], schemas: Mapping[str, dict[str, Any]]) -> list[Any]:
     """The tools of a request, of the toolbox's own only those with a schema, and with that."""
     return [
-        each.model_copy(update={"args_schema": _titled(each.name, schemas[each.name])})
+        each.model_copy(update={"args_schema": _add_title(each.name, schemas[each.name])})
         if isinstance(each, BoundTool)
         else each
         for each in tools
@@ -206,7 +206,7 @@ def offered(tools: Iterable[Any], schemas: Mapping[str, dict[str, Any]]) -> list
     ]
 
 
-def _titled(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _add_title(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"title": name, **schema}
 
 

@@ -1,1 +1,1 @@
-"""The history of a session, read: its plan, its run, its health."""
+"""Views of the history of a session: its plan, its run, its health."""

@@ -56,6 +56,8 @@ def _call(event: ToolInvoked | ToolFailed) -> Fields:
     params = event.params if isinstance(event, ToolInvoked) else None
     arguments = _as_text(params)
     message = result.message if isinstance(result, ToolResult) else _as_text(result)
+    cause = str(getattr(result, "cause", None) or "")
+    call["cause"] = "" if cause in message else shortened(cause, _LONGEST)
     is_planning = isinstance(event, ToolInvoked) and isinstance(event.value, _PLANNING)
     if not (is_planning and is_success):
         call |= {"arguments": shortened(arguments, _LONGEST), "message": shortened(message, _LONGEST)}

@@ -137,7 +137,7 @@ def mark_step(plans: Plans, command: MarkStep) -> Plans:
         return plans
     old, steps = plan.steps[index], plan.steps
     if note is not None or old.status != status:
-        steps = _with_step(steps, index, _marked(old, command))
+        steps = _with_step(steps, index, _mark(old, command))
     next_status: PlanStatus = "completed" if status == "done" and _all_done(steps) else "active"
     if steps is plan.steps and next_status == plan.status:
         return plans
@@ -155,7 +155,7 @@ def mark_steps(plans: Plans, command: MarkSteps) -> Plans:
         if index is None or mark.status not in STEP_STATUSES:
             return plans
         if mark.note is not None or steps[index].status != mark.status:
-            steps[index], changed = _marked(steps[index], mark), True
+            steps[index], changed = _mark(steps[index], mark), True
     status = plan.status
     if command.marks:
         is_done = command.marks[-1].status == "done" and _all_done(steps)
@@ -302,7 +302,7 @@ def _new_steps(steps: tuple[PlanStep, ...], added: Iterable[NewPlanStep]) -> tup
     return tuple(PlanStep(next(fresh), new.title, new.details, "pending") for new in added)
 
 
-def _marked(step: PlanStep, mark: MarkStep) -> PlanStep:
+def _mark(step: PlanStep, mark: MarkStep) -> PlanStep:
     # ``replace`` takes 3 us more, a quarter of a mark. A test holds every other field to what it was.
     notes = step.notes if mark.note is None else (*step.notes, mark.note)
     return PlanStep(step.step_id, step.title, step.details, mark.status, notes)

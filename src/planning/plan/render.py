@@ -208,10 +208,10 @@ def reply(
             order = listed_ids([step.step_id for step in plan.steps])
             return f"{command.step_id} {moved}. Order: {order}.{ask}"
         case SetupPlan() if not plan.steps:
-            return f"Plan set, no steps yet. {_replaced(before)}Add them with planning_add_step."
+            return f"Plan set, no steps yet. {_ending(before)}Add them with planning_add_step."
         case SetupPlan():
             return (
-                f"Plan set: {_span(plan.steps)}. {_replaced(before)}{_ASK if asks else _next(plan, 0, facts)}"
+                f"Plan set: {_span(plan.steps)}. {_ending(before)}{_ASK if asks else _next(plan, 0, facts)}"
             )
         case AddStep():
             return f"Added {_span(plan.steps[-len(command.steps) :])}.{ask}"
@@ -232,8 +232,8 @@ def _fields_of(command: UpdateStep) -> str:
     return " and ".join(fields)
 
 
-def _replaced(before: Plan | None) -> str:
-    """The steps of the plan that a new one replaced, if they were not done."""
+def _ending(before: Plan | None) -> str:
+    """The sentence about a plan that was replaced before all of it was done; else empty."""
     steps = () if before is None else before.steps
     done = _count_done(steps)
     if done == len(steps):

@@ -109,7 +109,7 @@ def refuse_order(policy: PlanPolicy, marks: Sequence[MarkStep], plan: Plan, fact
     statuses = {step.step_id: step.status for step in plan.steps}
     most = policy.most_in_progress
     for step_id, status in [(mark.step_id, mark.status) for mark in marks]:
-        needed = _needed(step_id, statuses, facts) if policy.dependencies and status in _BEGINS else []
+        needed = _find_needed(step_id, statuses, facts) if policy.dependencies and status in _BEGINS else []
         if needed:
             verb = "is" if len(needed) == 1 else "are"
             first = _first_needed(needed[0], statuses, facts)
@@ -125,7 +125,7 @@ def refuse_order(policy: PlanPolicy, marks: Sequence[MarkStep], plan: Plan, fact
         statuses[step_id] = status
 
 
-def _needed(step_id: str, statuses: Mapping[str, StepStatus], facts: PlanFacts) -> list[str]:
+def _find_needed(step_id: str, statuses: Mapping[str, StepStatus], facts: PlanFacts) -> list[str]:
     """The open steps on which a step depends."""
     return [each for each in facts.depends_on.get(step_id, ()) if statuses.get(each, "done") != "done"]
 
@@ -133,7 +133,7 @@ def _needed(step_id: str, statuses: Mapping[str, StepStatus], facts: PlanFacts) 
 def _first_needed(step_id: str, statuses: Mapping[str, StepStatus], facts: PlanFacts) -> str:
     """The step to do first: an open one on which this one depends, and which depends on no open one."""
     for _ in statuses:
-        needed = _needed(step_id, statuses, facts)
+        needed = _find_needed(step_id, statuses, facts)
         if not needed:
             break
         step_id = needed[0]

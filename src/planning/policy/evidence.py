@@ -32,7 +32,7 @@ def evidence_for(
 ) -> RecordEvidence:
     """The evidence that a step is done."""
     since = facts.began.get(step_id, -1)
-    used = _used(step_id, facts) if policy.evidence == "unique" else {}
+    used = _find_used(step_id, facts) if policy.evidence == "unique" else {}
 
     def refusal(reason: str) -> ToolValidationError:
         offered = latest_calls(since, calls, used)
@@ -78,7 +78,7 @@ def refuse_evidence(step_id: str, evidence: Sequence[str], rule: TextRule) -> No
             raise ToolValidationError([Problem(problem, f"evidence[{index}]")])
 
 
-def _used(step_id: str, facts: PlanFacts) -> dict[str, str]:
+def _find_used(step_id: str, facts: PlanFacts) -> dict[str, str]:
     """The evidence of other steps, with theirs."""
     return {
         each: other for other, proof in facts.proofs.items() if other != step_id for each in proof.evidence

@@ -47,7 +47,7 @@ def open_steps(plan: Plan | None) -> tuple[str, ...]:
 
 
 def irreplaceable(policy: PlanPolicy, plan: Plan | None) -> list[str]:
-    """The ids of the steps for whose sake a policy refuses a plan in place of this one."""
+    """The ids of the steps that keep a policy from taking another plan in place of this one."""
     if policy.replace is None or plan is None or plan.status != "active":
         return []
     return [step.step_id for step in plan.steps if step.status != "done"]

@@ -90,38 +90,38 @@ def reduce_facts(slice_: Facts, command: Any) -> Facts:
     return slice_ if changed is slice_[-1] else (changed,)
 
 
-def _changed(facts: PlanFacts, **fields: Any) -> PlanFacts:
+def _change(facts: PlanFacts, **fields: Any) -> PlanFacts:
     """The facts after a change of the plan: the counters of the gates start over."""
     return replace(facts, changed=facts.calls, is_noticed=False, asked=0, **fields)
 
 
-def _given(facts: PlanFacts, plan: Plan) -> PlanFacts:
+def _give_ids(facts: PlanFacts, plan: Plan) -> PlanFacts:
     first, now = first_facts(plan, facts.calls), facts.next_begin
     return replace(first, begun=now, began=dict.fromkeys([step.step_id for step in plan.steps], now))
 
 
-def _renumbered(facts: PlanFacts, command: RenumberSteps) -> PlanFacts:
+def _renumber(facts: PlanFacts, command: RenumberSteps) -> PlanFacts:
     last, now = command.first + command.count, facts.next_begin
     fresh = dict.fromkeys(map(format_id, range(command.first, last)), now)
-    return _changed(facts, highest=last - 1, begun=now, began={**facts.began, **fresh})
+    return _change(facts, highest=last - 1, begun=now, began={**facts.began, **fresh})
 
 
-def _marked(facts: PlanFacts, *marks: MarkStep) -> PlanFacts:
+def _mark(facts: PlanFacts, *marks: MarkStep) -> PlanFacts:
     reopened = {mark.step_id for mark in marks if mark.status != "done"}
     proofs = facts.proofs if reopened.isdisjoint(facts.proofs) else _without(facts.proofs, reopened)
     began = dict.fromkeys([mark.step_id for mark in marks if mark.status == "in_progress"], facts.next_begin)
     if began:
-        return _changed(facts, begun=facts.next_begin, began={**facts.began, **began}, proofs=proofs)
-    return _changed(facts, proofs=proofs)
+        return _change(facts, begun=facts.next_begin, began={**facts.began, **began}, proofs=proofs)
+    return _change(facts, proofs=proofs)
 
 
-def _removed(facts: PlanFacts, command: RemoveStep) -> PlanFacts:
+def _remove(facts: PlanFacts, command: RemoveStep) -> PlanFacts:
     gone = {command.step_id}
     depends_on = {
         waiting: tuple([step_id for step_id in needed if step_id not in gone])
         for waiting, needed in _without(facts.depends_on, gone).items()
     }
-    return _changed(
+    return _change(
         facts,
         began=_without(facts.began, gone),
         depends_on={waiting: needed for waiting, needed in depends_on.items() if needed},
@@ -130,14 +130,14 @@ def _removed(facts: PlanFacts, command: RemoveStep) -> PlanFacts:
     )
 
 
-def _requested(facts: PlanFacts, command: RequestApproval) -> PlanFacts:
+def _request(facts: PlanFacts, command: RequestApproval) -> PlanFacts:
     if command.step_ids and facts.approval not in {"waiting", "rejected"}:
         new = [step_id for step_id in command.step_ids if step_id not in facts.waiting]
         return replace(facts, waiting=(*facts.waiting, *new))
     return replace(facts, approval="waiting", reason=None)
 
 
-def _approved(facts: PlanFacts, _command: ApprovePlan) -> PlanFacts:
+def _approve(facts: PlanFacts, _command: ApprovePlan) -> PlanFacts:
     if facts.approval in {"none", "approved"} and not facts.waiting:
         return facts
     return replace(facts, approval="approved", reason=None, waiting=())
@@ -167,20 +167,20 @@ def _without(by_step: Mapping[str, Any], gone: Iterable[str]) -> Mapping[str, An
 
 _CHANGES: Final[Mapping[type, Callable[[PlanFacts, Any], PlanFacts]]] = {
     EvidenceCall: lambda facts, _: replace(facts, calls=facts.calls + 1),
-    Plan: _given,
+    Plan: _give_ids,
     SetupPlan: lambda facts, _: PlanFacts(calls=facts.calls, changed=facts.calls, begun=facts.begun),
-    RenumberSteps: _renumbered,
-    UpdateStep: lambda facts, _: _changed(facts),
-    MarkStep: _marked,
-    MarkSteps: lambda facts, command: _marked(facts, *command.marks),
+    RenumberSteps: _renumber,
+    UpdateStep: lambda facts, _: _change(facts),
+    MarkStep: _mark,
+    MarkSteps: lambda facts, command: _mark(facts, *command.marks),
     # An abandoned plan has no steps; one that was not approved still waits, so that work does not begin.
-    ClearPlan: lambda facts, _: _changed(facts, began={}, depends_on={}, proofs={}, waiting=()),
-    RemoveStep: _removed,
-    MoveStep: lambda facts, _: _changed(facts),
+    ClearPlan: lambda facts, _: _change(facts, began={}, depends_on={}, proofs={}, waiting=()),
+    RemoveStep: _remove,
+    MoveStep: lambda facts, _: _change(facts),
     SetDependencies: lambda facts, new: replace(facts, depends_on={**facts.depends_on, **new.depends_on}),
     RecordEvidence: lambda facts, new: replace(facts, proofs={**facts.proofs, new.step_id: new.proof}),
-    RequestApproval: _requested,
-    ApprovePlan: _approved,
+    RequestApproval: _request,
+    ApprovePlan: _approve,
     RejectPlan: lambda facts, command: replace(facts, approval="rejected", reason=command.reason),
     TakeNotice: lambda facts, _: replace(facts, is_noticed=True),
     AskToFinish: lambda facts, ask: replace(facts, asked=1 if ask.is_new_turn else facts.asked + 1),

@@ -109,7 +109,7 @@ class _Locator:
             return None, [self._nothing()]
         chosen = documents[0]
         self.errors, self.notes = list(chosen.errors), dict(chosen.notes)
-        others = [reading for reading in documents[1:] if self._written(reading) != self._written(chosen)]
+        others = [reading for reading in documents[1:] if self._write(reading) != self._write(chosen)]
         last = readings[-1]
         if last is not chosen:  # a complete draft is not the document that was cut after it
             self.errors += [error for error in last.errors if error.code in {"truncated", "too_long"}]
@@ -133,7 +133,7 @@ class _Locator:
             found.append(Found(code, many if times > 1 and many else one, hint, span=(start, end)))
         return found
 
-    def _written(self, reading: Reading) -> str:
+    def _write(self, reading: Reading) -> str:
         return self.text[reading.start : reading.pos]
 
     def _is_wanted(self, reading: Reading) -> bool:
@@ -275,7 +275,7 @@ class _Locator:
         if pos >= len(text) or any(error.code == "several_documents" for error in self.errors):
             return
         following = readings.get(pos)
-        is_json = following is not None and self._written(following) != self._written(chosen)
+        is_json = following is not None and self._write(following) != self._write(chosen)
         if text[pos] in ',:"' or is_json:
             noun = self.wanted.noun
             message = f"there is more text after the {noun}'s last bracket"
@@ -498,7 +498,7 @@ class _Reader:
         reading, further = _Locator(source.text, self.wanted, is_finished=self.is_finished).locate()
         if reading is None:
             return Document(None, source, found + further)
-        return _made(source, found + further, reading)
+        return _make(source, found + further, reading)
 
 
 def _decode(text: str, string: re.Match[str]) -> Edits | None:
@@ -514,7 +514,7 @@ def _decode(text: str, string: re.Match[str]) -> Edits | None:
     return Edits(text, *string.span(1), edits)
 
 
-def _made(source: Source, found: list[Found], reading: Reading) -> Document:
+def _make(source: Source, found: list[Found], reading: Reading) -> Document:
     edits = Edits(source.text, reading.start, reading.pos, reading.edits)
     if reading.value is not None and not reading.edits:
         return Document(reading.value, source, found, edits)

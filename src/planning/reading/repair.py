@@ -202,7 +202,7 @@ class Reading(ValueReader):
             self._doubt(message, self.forced, self.forced + 1, self._in_doubt)
             self._in_doubt = set()
         elif last is not None and (
-            self._is_too_long(*last) or could_be_another(self.text, *last, self._known(len(self.stack)))
+            self._is_too_long(*last) or could_be_another(self.text, *last, self._find_known(len(self.stack)))
         ):
             self._doubt("there is an extra closing bracket, and it is unclear which", pos, pos + 1, {last[0]})
         else:
@@ -225,7 +225,7 @@ class Reading(ValueReader):
         """True if a container is open that this bracket closes."""
         return any(frame.closer == char for frame in self.stack)
 
-    def _known(self, depth: int) -> frozenset[str] | None:
+    def _find_known(self, depth: int) -> frozenset[str] | None:
         """The fields that a container at a depth may have; None where it may have any."""
         return (self.wanted.fields or None) if depth <= self._level() + 1 else None
 
@@ -235,7 +235,7 @@ class Reading(ValueReader):
 
     def _force(self, start: int, end: int) -> None:
         """Close the innermost container, which nothing closes; an error where it may have ended before."""
-        known = self._known(len(self.stack) - 1)
+        known = self._find_known(len(self.stack) - 1)
         frame = self.stack.pop()
         doubtful = None
         last = frame.last

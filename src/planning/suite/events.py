@@ -97,11 +97,11 @@ def _last_changes(
 
 def announce_plan(session: Session) -> None:
     """Let a session publish ``PlanChanged``, and keep frameworks' last changes; once or more is the same."""
-    session.publish_on_change(Plan, PlanChanged, _changed)
+    session.publish_on_change(Plan, PlanChanged, _make_changed)
     session.register_reducer(FrameworkChange, _last_changes)
 
 
-def _changed(commit: Commit[Plan]) -> PlanChanged | None:
+def _make_changed(commit: Commit[Plan]) -> PlanChanged | None:
     if commit.before == commit.after:
         return None  # such as a mark that says what was so
     return PlanChanged(

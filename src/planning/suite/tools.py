@@ -179,7 +179,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
 def _narrowing(
     source: SessionOfCall, command: type[Command], policy: PlanPolicy | None
 ) -> Callable[[dict[str, Any], Session | None], dict[str, Any] | None] | None:
-    """What narrows the definition of a tool to the plan of a request, if the policy asks for that."""
+    """A function that narrows a tool's definition to the plan of a request; None if none is needed."""
     if policy is None or policy.offer == "all":
         return None
     from planning.suite.offer import possible_schema  # noqa: PLC0415 - few policies ask for it

@@ -88,7 +88,7 @@ class _Tries:
 
 @attrs.frozen(kw_only=True)
 class Retry:
-    """The rule for how often a tool is called again after a temporary failure.
+    """Calls a tool again after a temporary failure.
 
     Transient are ``StorageUnavailable``, ``ConnectionError``, ``TimeoutError`` and what ``on`` names; so is
     a failure that a tool returns with the code ``storage`` or ``timeout``. Every other error comes out at
@@ -147,7 +147,7 @@ class Retry:
     async def arun(
         self, function: Callable[[], Awaitable[T]], name: str, may_pass: Callable[[T], bool] | None = None
     ) -> T:
-        """The same for async code: the waits let other tasks run, and a cancelled task stops trying."""
+        """Call an async function: the waits let other tasks run, and a cancelled task stops trying."""
         tries = _Tries(self.on, name, may_pass)
         with suppress(_Failure):
             async for attempt in self._attempts():
@@ -186,8 +186,8 @@ class CircuitBreaker:
     the breaker is ``half_open`` and refuses every other. If the probe succeeds the breaker closes; if
     it fails the breaker is open for another ``reset_after`` seconds.
 
-    Every admitted call ends with exactly one of ``succeeded``, ``failed`` and ``released``, with the
-    number that ``admit`` gave it. It is the number of the period, which each change of state ends: what
+    Every admitted call ends with exactly one of ``record_success``, ``record_failure`` and ``release``, with
+    the number that ``admit`` gave it. It is the number of the period, which each change of state ends: what
     a call reports that was admitted in an earlier period is of the past, and changes nothing. A probe
     that reports nothing keeps the breaker half open for good, unless ``admit`` was given its block, which
     has ended. Threads may share a breaker.

@@ -64,7 +64,7 @@ def tool_calls(
         session: Whose calls.
         tool: Only of this tool.
         outcome: Those that ended so: ``success``, or a code of ``ErrorKind``.
-        limit: So many at most.
+        limit: The most calls.
     """
     made: tuple[ToolInvoked | ToolFailed, ...] = session.select_all(ToolInvoked)
     refused: tuple[ToolInvoked | ToolFailed, ...] = session.select_all(ToolFailed)

@@ -123,7 +123,7 @@ class CallPipeline:
 
     async def acall(self, tool: ToolContract, arguments: Any, *, raises: bool = False) -> ToolResult:
         """Make a call in async code, as ``call`` or, with ``raises``, as ``invoke`` does."""
-        stored = self._stored(tool)
+        stored = self._find_stored(tool)
         if stored is not None and tool.publishes == "own" and not tool.is_async:
             if raises:
                 return await stored.run_in_worker(partial(self.invoke, tool, arguments))
@@ -184,7 +184,7 @@ class CallPipeline:
                 arguments = with_identifier(tool, arguments)
             return decode(tool.model, arguments, further, is_private=is_private)
 
-    def _stored(self, tool: ToolContract) -> Session | None:
+    def _find_stored(self, tool: ToolContract) -> Session | None:
         """The session of a call whose store must not hold the event loop; None without one."""
         session = self.context.session
         if session is None and tool.session is not None:

@@ -210,9 +210,8 @@ def parse_planner_output(text: object, *, finished: bool = False) -> PlannerOutp
         text: One JSON object, or an array of calls, as JSON or almost JSON: bare, fenced, after thoughts or
             within prose, of at most ``MOST_CHARACTERS``; as text, as UTF-8, or parsed already. A fenced
             object goes before one in prose. Two different ones in the same place are not chosen from.
-        finished: Whether the model ended the text by itself, which the provider's finish reason says. Then
-            brackets that are missing at the end were forgotten and are put in. Otherwise such text was
-            cut, and is a problem.
+        finished: Whether the text is complete, as the provider's finish reason says. Then missing closing
+            brackets at the end are added. Otherwise such text was cut, and is a problem.
 
     Returns:
         What was understood. Broken text gives nothing; a field of the wrong type has its default,

@@ -49,7 +49,7 @@ def app_of(shown: Feeds | bytes, token: str, *, steers: bool = False) -> ASGIApp
 
         async def fixed(_request: Request) -> Response:
             chunks = (shown[at : at + _CHUNK] for at in range(0, len(shown), _CHUNK))
-            return StreamingResponse(_awaited(chunks), media_type="text/html")
+            return StreamingResponse(_await(chunks), media_type="text/html")
 
         return _guard(Starlette(routes=[Route(f"{base}/", fixed)]), token, is_live=False)
     site = _Site(shown, base, steers=steers)
@@ -170,10 +170,10 @@ def _stream(parts: Iterable[str]) -> Response:
                 waiting, size = [], 0
         yield "".join(waiting).encode("utf-8", "backslashreplace")
 
-    return StreamingResponse(_awaited(chunks()), media_type="application/json")
+    return StreamingResponse(_await(chunks()), media_type="application/json")
 
 
-async def _awaited(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
+async def _await(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
     for chunk in chunks:
         yield chunk
 

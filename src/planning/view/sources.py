@@ -166,11 +166,11 @@ class StoreSource:
         try:
             self._store.require()
             with self._store.reading():
-                return self._listed()
+                return self._list()
         except StoreError as error:
             return {"sessions": [], "more": False, "problem": line_of(error), "reading": 0}
 
-    def _listed(self) -> Fields:
+    def _list(self) -> Fields:
         heads, now = self._store.sessions(MOST_SESSIONS + 1), datetime.now(UTC)
         known, unread, troubled = dict[str, Listed](), list[StoredSession](), list[StoredSession]()
         for head in heads[:MOST_SESSIONS]:

@@ -20,15 +20,15 @@ _POINTER_HEAD = 60
 _POINTER_TAIL = 37
 
 
-def _counted(count: int, noun: str) -> str:
+def _count_of(count: int, noun: str) -> str:
     """A number with its noun: ``1 error``, ``2 errors``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _listed(errors: int, warnings: int, *, more: str = "") -> str:
+def _list(errors: int, warnings: int, *, more: str = "") -> str:
     """The number of errors and warnings, omitting a count of zero."""
     numbers = ((errors, f"{more}error"), (warnings, f"{more}warning"))
-    return " and ".join(_counted(number, noun) for number, noun in numbers if number)
+    return " and ".join(_count_of(number, noun) for number, noun in numbers if number)
 
 
 def _step(finding: Finding) -> str:
@@ -132,18 +132,18 @@ _GENERAL: Final = MappingProxyType({
 
 
 def _friendly(ranked: Sequence[Finding], examples: Sequence[str]) -> Iterator[str]:
-    yield f"The workflow cannot be used yet: it has {_counted(len(ranked), 'error')}."
+    yield f"The workflow cannot be used yet: it has {_count_of(len(ranked), 'error')}."
     for category, (_, heading, meaning) in _SECTIONS.items():
         number = _count(ranked, category)
         if number:
-            yield f"\n{heading}: {_counted(number, 'error')}\n  {meaning}"
+            yield f"\n{heading}: {_count_of(number, 'error')}\n  {meaning}"
     yield f"\nMost critical:\n  {examples[0]}"
     if len(examples) > 1:
         yield "\nAlso:"
     yield from (f"  - {example}" for example in examples[1:])
     left = len(ranked) - len(examples)
     if left:
-        yield f"  ...and {_counted(left, 'more error')}."
+        yield f"  ...and {_count_of(left, 'more error')}."
     yield "\nWhat you can do:"
     yield from (f"  - {suggestion}" for suggestion in _suggestions(ranked))
 
@@ -166,7 +166,7 @@ def _text(errors: Sequence[Finding], warnings: Sequence[Finding], alike: int, li
     wrong, errors_left = _lines(errors, _MOST, alike)
     also, warnings_left = _lines(warnings, _MOST - len(wrong), alike)
     if errors:
-        count = _listed(len(errors), len(warnings))
+        count = _list(len(errors), len(warnings))
         lines = [
             f"The workflow was not accepted: {count}."
             " Send the whole corrected workflow as JSON, without any other text.",
@@ -174,8 +174,8 @@ def _text(errors: Sequence[Finding], warnings: Sequence[Finding], alike: int, li
             *(["Warnings:"] if also else []),
         ]
     else:
-        lines = [f"The workflow was accepted, with {_listed(0, len(warnings))}:"]
-    left = _listed(errors_left, warnings_left, more="more ")
+        lines = [f"The workflow was accepted, with {_list(0, len(warnings))}:"]
+    left = _list(errors_left, warnings_left, more="more ")
     return "\n".join([*lines, *also, *([f"...and {left}{like}."] if left else [])])
 
 
@@ -308,16 +308,16 @@ class Report:
 
         blocks = ["\n".join(block(each)) for each in shown]
         warnings_left = len(warnings) - max(0, len(shown) - len(errors))
-        left = _listed(max(0, len(errors) - _MOST_RENDERED), warnings_left, more="more ")
+        left = _list(max(0, len(errors) - _MOST_RENDERED), warnings_left, more="more ")
         blocks += [f"...and {left}"] if left else []
         if errors:
             first = _by_importance(errors)[0]
             at = "" if first.line is None else f"{first.line}:{first.column}: "
-            counts = paint(_listed(len(errors), len(warnings)), _SGR[Severity.ERROR])
+            counts = paint(_list(len(errors), len(warnings)), _SGR[Severity.ERROR])
             blocks.append(f"{name}: {counts}\nmost critical: {at}{plain(first.message)}")
         else:
-            steps = _counted(len(self.workflow.steps), "step") if isinstance(self.workflow, Workflow) else ""
-            valid = [paint("valid", _GREEN), *filter(None, (steps, _listed(0, len(warnings))))]
+            steps = _count_of(len(self.workflow.steps), "step") if isinstance(self.workflow, Workflow) else ""
+            valid = [paint("valid", _GREEN), *filter(None, (steps, _list(0, len(warnings))))]
             blocks.append(f"{name}: " + ", ".join(valid))
         return "\n\n".join(blocks)
 

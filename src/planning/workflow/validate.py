@@ -32,9 +32,8 @@ def validate_workflow(
         source: What a model wrote: JSON or almost JSON, as text or bytes, bare, fenced or within prose;
             or the parsed value; or a ``Workflow``.
         capabilities: The tools, handlers and agents that exist. Without them no name is checked.
-        finished: Whether the model ended the text by itself, which the provider's finish reason says. Then
-            missing brackets at the end are added, with a warning. Otherwise
-            such text was cut, and is an error.
+        finished: Whether the text is complete, as the provider's finish reason says. Then missing closing
+            brackets at the end are added, with a warning. Otherwise such text was cut, and is an error.
     """
     try:
         return _validate(source, capabilities, is_finished=finished)

@@ -166,7 +166,7 @@ class Store(ABC):
 
     @abstractmethod
     def sessions(self, limit: int | None = None) -> Sequence[StoredSession]:
-        """The sessions that were changed last, newest first; so many at most, None for all.
+        """The sessions that were changed last, newest first; at most ``limit``, None for all.
 
         One whose record is damaged is listed with its ``damage``.
         """
@@ -255,7 +255,7 @@ class Store(ABC):
     def awatch(
         self, session_id: SessionId, after: int | None = None, timeout: float | None = None
     ) -> AsyncIterator[Change]:
-        """The same for ``async for``; the store is asked off the event loop.
+        """Watch with ``async for``; the store is asked off the event loop.
 
         What is wrong is raised, and ``after=None`` is the version of the moment, when the iteration begins.
         """

@@ -46,7 +46,7 @@ class StoredChange:
 
 @attrs.frozen
 class Checkpoint:
-    """The slices of a version: what could be replayed, so that it need not be.
+    """The slices of a version: kept so that its changes need not be replayed.
 
     Attributes:
         version: The version.
@@ -148,7 +148,7 @@ class StoredSession:
 
     @classmethod
     def listed(cls, row: tuple[Any, ...]) -> StoredSession:
-        """The same for ``Store.sessions``: a damaged one has its ``damage``, and hides no other."""
+        """The session of a row for ``Store.sessions``: a damaged one has its ``damage``."""
         try:
             return cls.of(row)
         except StoreError as error:

@@ -325,7 +325,7 @@ class PostgresStore(SqlStore):
 
         A server that is still about to commit holds the lock of the session, and this waits for it.
         """
-        held = self._held()
+        held = self._find_held()
         left = self._timeout if held is None else held.left
         with self._explaining():
             connection = self._connections.open(left)
@@ -377,13 +377,13 @@ class PostgresStore(SqlStore):
 
     def head(self, session_id: SessionId) -> StoredSession | None:
         """The record of a session; see ``Store.head``."""
-        held = self._held()
+        held = self._find_held()
         if held is not None and held.row and str(held.session_id) == str(session_id):
-            return self._found(held.row, session_id)
+            return self._make_session(held.row, session_id)
         return super().head(session_id)
 
     def _select(self, statement: str, *values: Any) -> list[Any]:
-        held = self._held()
+        held = self._find_held()
         if held is None or held.is_spent:
             return super()._select(statement, *values)
         asked = (statement, *values)
@@ -414,7 +414,7 @@ class PostgresStore(SqlStore):
 
     # The server
 
-    def _held(self) -> _Held | None:
+    def _find_held(self) -> _Held | None:
         """This thread's transaction, unless it is that of the process that this one was forked from."""
         held = _transactions().get(self._place)
         return held if held is not None and held.process == os.getpid() else None
@@ -422,7 +422,7 @@ class PostgresStore(SqlStore):
     @scoped
     def _querying(self) -> Iterator[Run]:
         """A connection that reads: in this thread's transaction, if it is in one."""
-        held = self._held()
+        held = self._find_held()
         with self._explaining():
             if held is not None:
                 yield self._runner(held.connection, self._timeout)

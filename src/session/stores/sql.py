@@ -236,7 +236,7 @@ class SqlStore(Store):
     def _head(self, run: Run, session_id: SessionId) -> StoredSession | None:
         row = self._row(run, session_id)
         if row is not None:
-            return self._found(row, session_id)
+            return self._make_session(row, session_id)
         # In one statement: the session may begin between two.
         lost = (
             "SELECT 1 FROM {s}changes WHERE session = ? AND session NOT IN (SELECT key FROM {s}sessions"
@@ -253,7 +253,7 @@ class SqlStore(Store):
         row: tuple[Any, ...] | None = run(_ROW, key_of(session_id)).fetchone()
         return row
 
-    def _found(self, row: tuple[Any, ...], session_id: SessionId) -> StoredSession:
+    def _make_session(self, row: tuple[Any, ...], session_id: SessionId) -> StoredSession:
         """The session of a row."""
         known, found = self._known
         if found is None or row != known:

@@ -147,7 +147,7 @@ class Link(ProcessLock):
         (store_id,) = connection.execute("SELECT id FROM store WHERE rowid = 1").fetchone() or ("",)
         self.store_id = self.store_id or store_id
         if store_id != self.store_id:
-            raise self._replaced()
+            raise self._replaced_error()
 
     def _require_file(self, *, is_wal: bool) -> None:
         """The same by only the files; only one that was written since is looked into."""
@@ -161,7 +161,7 @@ class Link(ProcessLock):
             inode, size = _inode_and_size(f"{self._path}-wal")
             wal = (inode, _inode_and_size(f"{self._path}-shm")[0])
         if main[:2] != known[:2] or wal != (self._wal or wal):
-            raise self._replaced()
+            raise self._replaced_error()
         if main != self._main:
             store_id = id_in(self._path)
             if store_id == "":
@@ -170,12 +170,12 @@ class Link(ProcessLock):
                     "programs that use it, and restore it from a copy"
                 )
             if self.store_id and store_id not in {self.store_id, None}:
-                raise self._replaced()
+                raise self._replaced_error()
         if main[2] < known[2] or (self._wal and size < min(self.wal_size, 1)):
             self._require_whole()
         self._main, self._wal, self.wal_size = main, wal if all(wal) else (), size
 
-    def _replaced(self) -> StoreError:
+    def _replaced_error(self) -> StoreError:
         return StoreError(
             f"another file has replaced {self._path}, or its WAL: end the programs that use it, "
             "and open it again"

@@ -375,3 +375,10 @@ def test_the_store_of_planning_run_is_read_by_default(command: str) -> None:
     run("store", "copy", "plans.db", ".planning/runs.db", "nightly")
     assert run(command) == run(command, ".planning/runs.db")
     assert run(command).startswith("exit code 0\n")
+
+
+def test_the_history_has_the_cause_of_a_failure_and_then_what_the_model_reads() -> None:
+    a_workflow_run("find", "send")
+    shown = run("history", "plans.db", "flow")
+    read = "boom cannot reach its data now. Try again later, or continue without it."
+    assert f"  boom failed: it is gone ({read})\n" in shown

@@ -12,7 +12,7 @@ from run_folders import FINE, TOOLS
 from store_files import call, timeless
 
 from planning import PlanningToolsSection, Toolbox
-from planning.cli import history, mcp_server, view
+from planning.cli import history, view
 from session import Session
 from session.stores import SqliteStore
 
@@ -94,6 +94,13 @@ def test_a_beginning_that_several_ids_have_is_refused_with_their_names(
     )
 
 
+def test_the_last_session_is_copied_and_deleted() -> None:
+    assert run("store", "copy", "plans.db", "copy.db", "--last").endswith(f"Copied {LAST}: 1 version.\n")
+    assert run("sessions", "delete", "plans.db", "--last", "--yes").endswith(f"Deleted {LAST}.\n")
+    assert list(versions("plans.db")) == UUIDS[:1]
+    assert run("sessions", "plans.db", "--last").endswith("Error: No such option: --last\n")
+
+
 def test_a_deleted_session_is_named_whole() -> None:
     shown = run("sessions", "delete", "plans.db", "118", "--yes")
     hint = f"did you mean {LAST}?"
@@ -118,12 +125,10 @@ def test_a_run_is_resumed_by_the_beginning_of_its_session_and_as_the_last(folder
 
 def test_an_mcp_server_takes_the_last_session_of_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
     served = list[Session]()
-    monkeypatch.setattr(
-        "planning.integrations.mcp.build_server", lambda session, **_: served.append(session) or "server"
-    )
+    monkeypatch.setattr("planning.integrations.mcp.build_server", lambda session, **_: served.append(session))
     monkeypatch.setattr("planning.integrations.mcp.serve_stdio", lambda server: server)
-    monkeypatch.setattr(mcp_server.asyncio, "run", lambda _: None)
-    monkeypatch.setattr(mcp_server.signal, "signal", lambda *_: None)
+    monkeypatch.setattr("planning.cli.mcp_server.asyncio.run", lambda _: None)
+    monkeypatch.setattr("planning.cli.mcp_server.signal.signal", lambda *_: None)
     assert run("mcp", "--store", "plans.db", "--last") == "exit code 0\n"
     assert [str(session.session_id) for session in served] == [LAST]
     assert run("mcp", "--last").endswith("Error: Invalid value for '--session': --last needs --store\n")

@@ -40,13 +40,14 @@ def test_the_comparison_has_an_entry_point_with_its_characters_and_what_it_canno
 
 
 def test_the_comparison_has_the_promises() -> None:
-    rows = "".join(f"| {name} | {sentence} |\n" for name, sentence in PROMISES.items())
+    rows = "".join(f"- **{name}**: {sentence}\n" for name, sentence in PROMISES.items())
     assert rows in COMPARED
 
 
 def test_the_readme_has_calls_of_the_pages() -> None:
     readme = (ROOT / "README.md").read_text()
     rows = re.findall(r"^\| \[.*\]\(docs/frameworks/([\w-]+\.md)\) \| (.*?) \|", readme, re.MULTILINE)
+    assert len(rows) == 7
     for page, written in rows:
         code = (PAGES / page).read_text()
         assert [call for call in re.findall(r"^`(\w+\(.*?\))`", written) if call not in code] == []

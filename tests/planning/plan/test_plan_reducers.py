@@ -35,7 +35,7 @@ SECOND = PlanStep("S002", "Fix", None, "pending")
 PLAN = Plan("Fix the login bug", "active", (FIRST, SECOND))
 
 
-def reduced(plan: Plan | None, command: Command) -> Plan | None:
+def reduced(plan: Plan | None, command: Command | RenumberSteps) -> Plan | None:
     """The plan after a command; with no change, the slice is the same object."""
     slice_ = () if plan is None else (plan,)
     after = REDUCERS[type(command)](slice_, command)

@@ -73,7 +73,7 @@ def test_an_active_plan_of_other_work_is_left_alone_unless_it_may_be_replaced(
 
     with session.transaction() as transaction:
         assert mirror.begin(transaction, may_replace, is_new=is_new) is False
-    foreign = "the session has another active plan, which is left alone; the plan does not show this run"
+    foreign = "the session has another active plan, which does not show this run"
     assert (asked, session.select_all(Plan), mirror.plan) == ([OTHER], (OTHER,), None)
     assert (marked(mirror, session), mirror.problem) == (False, foreign)
     assert begin(mirror, session, may_replace=True, is_new=is_new)

@@ -92,7 +92,7 @@ def test_what_failed_is_in_sight_and_says_why(shown: Shown, width: int) -> None:
     assert page.text("#step .head-of")[:-2] == "n047\nfailed"
     assert page.text("#step .wrong").splitlines() == [
         "n047 is gone",
-        "The model reads: n047 cannot reach its data now. Try again later, or go on without it.",
+        "The model reads: n047 cannot reach its data now. Try again later, or continue without it.",
         "Error code: storage",
     ]
     chips = "[...document.querySelectorAll('#graph-chips button')].map(each => each.textContent)"
@@ -213,7 +213,7 @@ def test_a_step_has_the_prompt_of_the_run_and_no_code_that_says_nothing(shown: S
     page = shown(json.dumps(of_memory(session)), width=1440)
     assert page.text("#step .wrong").splitlines() == [
         "nothing of of 2024",
-        "The model reads: ask failed. Call it again, or go on without it.",
+        "The model reads: ask failed. Call it again, or continue without it.",
     ]
     assert page.text("#step").split("Inputs\n")[1].splitlines()[:3] == [
         '{"year":"of 2024"}', "Prompt of the run", "of 2024",

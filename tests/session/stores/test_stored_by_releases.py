@@ -17,7 +17,7 @@ from examples.folder_store import FolderStore
 from postgres_server import shared_server
 from stored_sessions import NAMES, Said, Sample, opened, read, search, toolbox_of
 
-from planning import ApprovePlan, plan_to_dict
+from planning import ApprovePlan, Plan, plan_to_dict
 from planning.tools import tool
 from planning.workflow import Capabilities, Workflow, dump_workflow, run_workflow, validate_workflow
 from session import Snapshot, ToolInvoked
@@ -98,7 +98,9 @@ def test_a_session_is_written_on(store: Store) -> None:
     assert plain.rewind(9) == 14
     assert [event.what == Sample() for event in plain.select_all(Said)] == [True]
     assert store.verify("plain") == 14
-    assert plan_to_dict(opened(store, "plain"))["done"] == 2
+    plan = opened(store, "plain").select_latest(Plan)
+    assert plan is not None
+    assert plan.progress == (2, 4)
 
 
 def test_a_plan_under_a_policy_goes_on(store: Store) -> None:

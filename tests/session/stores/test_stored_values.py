@@ -374,9 +374,13 @@ class Even:
         object.__setattr__(self, "number", self.number + 1)
 
 
+def increased(count: int) -> int:
+    return count + 1
+
+
 @attrs.frozen
 class Raised:
-    count: int = attrs.field(converter=lambda count: count + 1)
+    count: int = attrs.field(converter=increased)
 
 
 @dataclass(frozen=True)

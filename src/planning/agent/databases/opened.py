@@ -78,9 +78,8 @@ def stamp(path: str, dialect: str) -> tuple[int, ...]:
     if dialect == "postgres":
         return (int(monotonic() / _KEPT),) * (LOG_SIZE + 1)
     try:
-        found = Path(
-            path
-        ).stat()  # before `resolve`, which has an error of its own for a loop until Python 3.13
+        # Before `resolve`, which has an error of its own for a loop of links until Python 3.13.
+        found = Path(path).stat()
         file = Path(path).resolve() if Path(path).is_symlink() else Path(path)  # logs are at the target
     except FileNotFoundError:
         raise Failure("missing") from None

@@ -311,7 +311,7 @@ class SqliteFile(OpenDatabase):
     def _steadily(self, read: Callable[[sqlite3.Connection], T]) -> T:
         """Read the file as of one moment: again if it changed under an immutable connection."""
         for _ in range(_TRIES):
-            answer = read(self._connected())
+            answer = read(self._reconnect())
             if not self._is_immutable or self._look() == self._stamp:
                 return answer
         raise Failure("locked")
@@ -323,7 +323,7 @@ class SqliteFile(OpenDatabase):
             self.close()
             raise
 
-    def _connected(self) -> sqlite3.Connection:
+    def _reconnect(self) -> sqlite3.Connection:
         """The connection to the current file: it may have been replaced since the last statement."""
         now = self._look()
         if self._connection is None or now != self._stamp:

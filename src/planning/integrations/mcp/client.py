@@ -111,7 +111,7 @@ def _tool(
         if asyncio.get_running_loop() is loop:
             return await there(arguments)
         if loop.is_closed():
-            raise _closed(listed.name)
+            raise _closed_error(listed.name)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there(arguments), loop))
 
     name = as_name(prefix + listed.name)
@@ -131,7 +131,7 @@ async def _call(
     client: _AnyClient, name: str, arguments: dict[str, Any], timeout: float
 ) -> types.CallToolResult:
     if isinstance(client, Client) and not _is_open(client):
-        raise _closed(name)
+        raise _closed_error(name)
     try:
         async with asyncio.timeout(timeout):
             return await client.call_tool(name, arguments)
@@ -139,7 +139,7 @@ async def _call(
         if isinstance(error, TimeoutError) or error.code == types.REQUEST_TIMEOUT:
             raise ToolTimeout(f"{name} did not answer within {timeout:g} s") from None
         if error.code == types.CONNECTION_CLOSED:
-            raise _closed(name) from None
+            raise _closed_error(name) from None
         raise ToolError(f"{name} was refused by its MCP server: {_reason(error, timeout)}") from None
     except (RuntimeError, ValidationError):  # the client's words for a result that breaks its schema
         raise ToolError(f"{name} failed: its MCP server sent an invalid result") from None
@@ -152,7 +152,7 @@ def _is_open(client: Client) -> bool:
         return False
 
 
-def _closed(name: str) -> StorageUnavailable:
+def _closed_error(name: str) -> StorageUnavailable:
     return StorageUnavailable(f"{name} failed: the connection to its MCP server is closed")
 
 

@@ -70,7 +70,7 @@ def _parse_text(text: str | bytes | bytearray) -> Any:
         data = _reader()(text, allow_inf_nan=False)
         names = _count_names(data)
     except (ValueError, TypeError):  # half a character is a TypeError
-        return _repaired(text)
+        return _repair(text)
     except OverflowError:
         _refuse(_OUT_OF_RANGE)
     # Each name in the text has a colon: if there are more colons than names were kept, some are in
@@ -89,7 +89,7 @@ def _reader() -> Callable[..., Any]:
     return from_json
 
 
-def _repaired(text: str | bytes | bytearray) -> Any:
+def _repair(text: str | bytes | bytearray) -> Any:
     """The value of text that is JSON within a fence, or JSON but for what can be repaired in one way only."""
     from planning.reading import Unreadable, read_json
 

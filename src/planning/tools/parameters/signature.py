@@ -141,7 +141,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
         raise TypeError(
             f"a tool's function must be callable, got {type(function).__name__}{remedy(function)}"
         )
-    called = (function,) if isinstance(function, types.FunctionType) else (function, _called(function))
+    called = (function,) if isinstance(function, types.FunctionType) else (function, _find_call(function))
     is_async = any(map(inspect.iscoroutinefunction, called))
     try:
         parameters = dict(inspect.signature(function).parameters)
@@ -231,7 +231,7 @@ def behind(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+def _find_call(function: Callable[..., Any]) -> Callable[..., Any]:
     """The object that has the type hints: the function itself, or the call of an object."""
     function = behind(function)
     return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
@@ -253,7 +253,7 @@ def _hint(function: Callable[..., Any], name: str, known: type) -> Any:
 
     A module that has the known type only for type checkers may still name it.
     """
-    called = _called(function)
+    called = _find_call(function)
     if isinstance(called, type):
         called = inspect.getattr_static(called, "__init__")
     annotations = getattr(called, "__annotations__", {})  # a built-in has none
@@ -274,4 +274,4 @@ def _hint(function: Callable[..., Any], name: str, known: type) -> Any:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    return getattr(_called(function), "__name__", type(function).__name__)
+    return getattr(_find_call(function), "__name__", type(function).__name__)

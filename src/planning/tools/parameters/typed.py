@@ -207,7 +207,7 @@ class TypedModel(ParameterModel):
             )
             return made if inner is read else {**read, "schema": made}
 
-        model = (cls if others is None else _OpenModel)._made(name, schema)
+        model = (cls if others is None else _OpenModel)._make(name, schema)
         for each, node in model._published["properties"].items():
             if each in descriptions:
                 node.setdefault("description", descriptions[each])
@@ -218,7 +218,7 @@ class TypedModel(ParameterModel):
         return model
 
     @classmethod
-    def _made(cls, name: str, make: Callable[[], core_schema.CoreSchema]) -> Self:
+    def _make(cls, name: str, make: Callable[[], core_schema.CoreSchema]) -> Self:
         model = cls.__new__(cls)
         model.name, model._rules = name, True
         model._read(make)
@@ -251,13 +251,13 @@ class TypedModel(ParameterModel):
             return self._validate(data)
         except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
             pass
-        repaired = self._repaired(data)
+        repaired = self._repair(data)
         if self._branches and is_too_deep(repaired):
             raise ToolValidationError(TOO_DEEP)
         if not self._rules:
             with suppress(*REFUSING, CheckBroken):
                 return self._validate(repaired)
-        value, problems = _validated(self._explaining, repaired, self._published)
+        value, problems = _run_validator(self._explaining, repaired, self._published)
         if not problems:
             return value
         raise refusal(problems, self._published, () if diagnose is None else diagnose(repaired))
@@ -273,7 +273,7 @@ class TypedModel(ParameterModel):
         fields = {field.name: field.metadata for field in fields_of(self.kind)}
         return {name: metadata["repair"] for name, metadata in fields.items() if "repair" in metadata}
 
-    def _repaired(self, data: dict[str, Any]) -> dict[str, Any]:
+    def _repair(self, data: dict[str, Any]) -> dict[str, Any]:
         """The arguments taken for what they mean."""
         try:
             given: dict[str, Any] = coerced(data, self._published)
@@ -295,7 +295,7 @@ class _OpenModel(TypedModel):
     def admit(self, hint: Any, reserved: Collection[str]) -> None:
         """Take others of one type, by every name that is not reserved."""
         kind: Any = dict[str, hint]
-        self._others = TypedModel._made(self.name, lambda: pydantic.TypeAdapter(kind).core_schema)
+        self._others = TypedModel._make(self.name, lambda: pydantic.TypeAdapter(kind).core_schema)
         self._reserved = reserved
         others = self._others.published
         self._published["additionalProperties"] = others["additionalProperties"]
@@ -341,7 +341,7 @@ def _is_pydantic(kind: object) -> bool:
     return isinstance(kind, type) and hasattr(kind, "__pydantic_validator__")
 
 
-def _validated(
+def _run_validator(
     validate: Validate, data: dict[str, Any], shape: Mapping[str, Any]
 ) -> tuple[Any, list[Problem]]:
     """The value made of the data, and everything that is wrong with it."""
@@ -437,9 +437,7 @@ def _wrong(error: Any, path: Path, node: Node, data: object, schema: Node) -> Wr
         for part in place:
             given = given[part] if _is_in(given, part) else None
         return unknown_field(place, str(location[-1]), above, given)
-    if kind in _MISSING and isinstance(
-        value, list | tuple
-    ):  # pydantic before 2.14 names the item of a NamedTuple
+    if kind in _MISSING and isinstance(value, list | tuple):  # an item, which pydantic 2.13 may name
         place, above = _place(location[:-1], data, schema)
         return Wrong(place, "minItems", above.get("minItems"), value)
     if kind in _MISSING:

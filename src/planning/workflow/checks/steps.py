@@ -84,7 +84,7 @@ class ReferenceChecks:
                     yield from self._not_another(draft, step_id, link, (start, end))
                     continue
                 if step_id not in declared and not is_whole:
-                    declared, is_whole = self._declared(draft), True
+                    declared, is_whole = self._find_declared(draft), True
                 if step_id not in declared:
                     declared.add(step_id)  # once: adding it to the list mends all
                     self._undeclared.append(_Undeclared(draft, at, target, link, (start, end)))
@@ -96,9 +96,9 @@ class ReferenceChecks:
                     self._foreign += 1
                     message = f"{show(text[start:end])} names a step, but is plain text here"
                     hint = f"write {form}"
-                    yield _placed(draft, "foreign_reference", message, hint, link, (start, end))
+                    yield _place(draft, "foreign_reference", message, hint, link, (start, end))
 
-    def _declared(self, draft: Draft) -> set[str | None]:
+    def _find_declared(self, draft: Draft) -> set[str | None]:
         """The ids that a step depends on; all if they cannot be read: what is missing is unknown then."""
         overview, declared = self._overview, set(draft.depends_on)
         if None in declared or not isinstance(draft.fields.get(draft.depends_field, []), list):
@@ -112,7 +112,7 @@ class ReferenceChecks:
         shown = show(text[found.start : found.end])
         if not found.is_closed:
             message, hint = f"{shown} has no closing brace", "write } after the reference"
-            return _placed(draft, "unclosed_reference", message, hint, link, within)
+            return _place(draft, "unclosed_reference", message, hint, link, within)
         if found.is_nested:
             message = f"another reference starts inside {shown}"
             hint = "close each reference with }; references cannot be nested"
@@ -123,7 +123,7 @@ class ReferenceChecks:
             hint = self._forms.get(key, "")
             if not hint:
                 hint = self._forms[key] = _right_form(inner, self._overview, draft.step_id)
-        return _placed(draft, "malformed_reference", message, hint, link, within)
+        return _place(draft, "malformed_reference", message, hint, link, within)
 
     def _not_another(
         self, draft: Draft, step_id: str | None, link: Any, within: tuple[int, int]
@@ -132,11 +132,11 @@ class ReferenceChecks:
         if step_id in self._overview.places:
             message = f"step {show(step_id)} refers to its own output"
             hint = "refer to a step that runs before it, or to ${user_prompt}"
-            yield _placed(draft, "self_reference", message, hint, link, within)
+            yield _place(draft, "self_reference", message, hint, link, within)
         elif step_id is not None and self._overview.is_missing(step_id):
             message = f"a reference to step {show(step_id)}, but no step has this id"
             hint = self._overview.suggest_step(step_id, draft)
-            yield _placed(draft, "unknown_reference", message, hint, link, within)
+            yield _place(draft, "unknown_reference", message, hint, link, within)
 
     def _output(self, draft: Draft, target: int, name: str, link: Any, within: tuple[int, int]) -> Found:
         """A reference to an output that its step does not declare."""
@@ -144,7 +144,7 @@ class ReferenceChecks:
         owner = f"outputs of {named(str(step.step_id))}"
         hint = self._overview.suggest(name, step.outputs, owner) if step.outputs else f"add it to the {owner}"
         message = f"step {show(step.step_id)} declares no output {show(name)}"
-        return _placed(draft, "undeclared_output", message, hint, link, within)
+        return _place(draft, "undeclared_output", message, hint, link, within)
 
     def undeclared(self) -> Iterator[Found]:
         """The references to steps that are not among the dependencies, of all steps that were checked."""
@@ -162,10 +162,10 @@ class ReferenceChecks:
                 why = "which itself depends on this step"
                 hint = "refer to a step that runs before this one, or reverse the dependency"
             message = f"a reference to step {show(step_id)}, {why}"
-            yield _placed(each.draft, code, message, hint, each.link, each.within)
+            yield _place(each.draft, code, message, hint, each.link, each.within)
 
 
-def _placed(draft: Draft, code: str, message: str, hint: str, link: Any, within: tuple[int, int]) -> Found:
+def _place(draft: Draft, code: str, message: str, hint: str, link: Any, within: tuple[int, int]) -> Found:
     return draft.found(code, message, hint, (draft.inputs_field, *path_of(link)), within=within)
 
 
@@ -176,7 +176,7 @@ def _right_form(inner: str, overview: Overview, own: str | None) -> str:
         return f"{general}; $${{{inner}}} is plain text"
     text = inner.strip("{} ")
     is_plain = len(text) <= _LONGEST and text.isascii() and text.isprintable()
-    meant = _meant_by(text, overview) if is_plain else None
+    meant = _resolve(text, overview) if is_plain else None
     if meant is None or meant[0] == own:
         return general
     step_id, rest, is_prefixed = meant
@@ -188,7 +188,7 @@ def _foreign_forms(text: str, overview: Overview, own: str | None) -> Iterator[t
     """The start, the end and the right form of each reference to a step in another program's notation."""
     for found in _FOREIGN.finditer(text):
         group = found.lastindex or 0
-        meant = _meant_by(found[group].strip(" #"), overview)
+        meant = _resolve(found[group].strip(" #"), overview)
         if meant is None or meant[0] == own:
             continue
         step_id, rest, is_prefixed = meant
@@ -200,7 +200,7 @@ def _foreign_forms(text: str, overview: Overview, own: str | None) -> Iterator[t
             yield *found.span(), "${" + kept + "}"
 
 
-def _meant_by(text: str, overview: Overview) -> tuple[str, str, bool] | None:
+def _resolve(text: str, overview: Overview) -> tuple[str, str, bool] | None:
     """The step that a string begins with, the path behind its id, and whether a prefix is in front of it."""
     found = _step_in(text, overview)
     if found is not None:
@@ -250,7 +250,7 @@ def check_steps(
 ) -> list[Found]:
     """Find every problem in the steps that a schema cannot express; never raises."""
     kept, counts = list[Found](), dict.fromkeys(Severity, 0)
-    for each in _found(Overview(drafts), known or {}, inputs or {}):
+    for each in _find(Overview(drafts), known or {}, inputs or {}):
         severity = CODES[each.code].severity
         counts[severity] += 1
         if counts[severity] <= _MOST_KEPT:
@@ -260,7 +260,7 @@ def check_steps(
     return kept
 
 
-def _found(overview: Overview, known: Known, inputs: Mapping[str, ToolInputs]) -> Iterator[Found]:
+def _find(overview: Overview, known: Known, inputs: Mapping[str, ToolInputs]) -> Iterator[Found]:
     references, twins, ids = ReferenceChecks(overview), overview.twins, overview.places.keys()
     for at, draft in enumerate(overview.drafts):
         if draft.inputs and draft.type is None and _CALLS.isdisjoint(draft.fields):

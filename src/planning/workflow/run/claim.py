@@ -70,10 +70,10 @@ def _rewound(
         for event in session.select_all(StepChanged)
         if event.record.called and event.record.step_id in once and event.record.run_id not in present
     }
-    steps = _compared(new.workflow)
+    steps = _by_id(new.workflow)
     for event in reversed(session.select_all(RunChanged)) if called else ():
         run = event.run
-        if run.run_id in called and _is_version(run, new) and _compared(run.workflow) == steps:
+        if run.run_id in called and _is_version(run, new) and _by_id(run.workflow) == steps:
             return _with(run, new)
     return None
 
@@ -115,13 +115,13 @@ def _is_version(run: WorkflowRun, new: WorkflowRun) -> bool:
         json_form(run.inputs) != json_form(new.inputs)
     ):
         return False
-    before, after = _compared(run.workflow), _compared(new.workflow)
+    before, after = _by_id(run.workflow), _by_id(new.workflow)
     return before == after or any(
         step_id in after and (goal or after[step_id] == before[step_id]) for step_id in before
     )
 
 
-def _compared(workflow: Workflow) -> dict[str, WorkflowStep]:
+def _by_id(workflow: Workflow) -> dict[str, WorkflowStep]:
     """The steps of a run's workflow by id, as they are compared."""
     return {step.step_id: step for step in written(workflow).steps}
 
@@ -131,8 +131,8 @@ def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow:
 
     Only what the step did counts: when and how often a completed step would run may change.
     """
-    after = _compared(workflow)
-    for old in _compared(run.workflow).values():
+    after = _by_id(workflow)
+    for old in _by_id(run.workflow).values():
         record = states.get(old.step_id)
         if record is None or record.status != "completed":
             continue

@@ -97,8 +97,8 @@ async def arun_workflow(
 
     Args:
         workflow: What to run, from ``validate_workflow`` or made by hand.
-        capabilities: What its steps call. Tools are called with a step's inputs, handlers and agents
-            too by name, or, if their first parameter is called ``inputs``, with all of them.
+        capabilities: What its steps call. All get the inputs of a step by name; a handler or an agent whose
+            first parameter is called ``inputs`` gets all of them as a mapping.
         session: Where the state is kept; a new one if omitted. Its Plan mirrors the run. Its subscribers
             are called in another thread if it has a store.
         user_prompt: The value of ``${user_prompt}``. It may be omitted if no step refers to it.

@@ -47,7 +47,7 @@ def hint_for(name: str, fields: Mapping[str, Any], known: tuple[str, ...]) -> st
     kind = _CALLED.get(_fold(name))
     if kind is not None and "type" in known and not ("type" in fields and "name" in fields):
         return f'write "type": "{kind}" and "name" instead'
-    field = _meant_by(name, fields[name], known)
+    field = _resolve(name, fields[name], known)
     if field is None or field in fields:
         return f"remove it; the fields are {', '.join(known)}"
     return _WHOLE if field == "steps" else f"did you mean {field}?"
@@ -56,13 +56,13 @@ def hint_for(name: str, fields: Mapping[str, Any], known: tuple[str, ...]) -> st
 def renamed_fields(fields: Mapping[str, Any], known: tuple[str, ...]) -> set[str | None]:
     """The fields that an object has under other names: they do not count as missing."""
     others = list(islice((name for name in fields if name not in known), _MOST))
-    meant = {_meant_by(name, fields[name], known) for name in others}
+    meant = {_resolve(name, fields[name], known) for name in others}
     calls = "type" in known and any(_fold(name) in _CALLED for name in others)
     return meant | {"type", "name"} if calls else meant
 
 
-def _meant_by(name: str, value: object, known: tuple[str, ...]) -> str | None:
-    meant = _known_as(name[:_LONGEST], known)
+def _resolve(name: str, value: object, known: tuple[str, ...]) -> str | None:
+    meant = _find_known(name[:_LONGEST], known)
     if meant is not None or "steps" not in known:
         return meant
     is_of_steps = isinstance(value, list) and value and isinstance(value[0], dict)
@@ -70,7 +70,7 @@ def _meant_by(name: str, value: object, known: tuple[str, ...]) -> str | None:
 
 
 @lru_cache(maxsize=1_000)  # the same name is mostly in every step
-def _known_as(name: str, known: tuple[str, ...]) -> str | None:
+def _find_known(name: str, known: tuple[str, ...]) -> str | None:
     others = _MEANT.get(_fold(name), ())
     return next((field for field in others if field in known), None) or nearest(name, known)
 
@@ -123,7 +123,7 @@ def _of_part(
         is_conflict = "dependentSchemas" in error.schema_path
         for wrong in errors_of([error], outline, at):
             if wrong.keyword != "required" or wrong.path[-1] not in renamed_fields(given, known):
-                yield from (_conflict(wrong, prefix) if is_conflict else _worded(wrong, at, given, prefix))
+                yield from (_conflict(wrong, prefix) if is_conflict else _report(wrong, at, given, prefix))
 
 
 @cache
@@ -161,7 +161,7 @@ def _conflict(wrong: Wrong, prefix: Path) -> Iterator[Found]:
         yield Found("conflicting_fields", message, f"send {one}, or {other}", path, at_key=True)
 
 
-def _worded(wrong: Wrong, at: Callable[[Path], Node], given: Any, prefix: Path) -> Iterator[Found]:
+def _report(wrong: Wrong, at: Callable[[Path], Node], given: Any, prefix: Path) -> Iterator[Found]:
     path, node, value = (*prefix, *wrong.path), wrong.limit, wrong.got
     field = str(path[-1]) if path else ""
     match wrong.keyword:

@@ -143,6 +143,21 @@ def test_it_lets_a_model_write_what_fits_and_nothing_else(what: str) -> None:
     assert (takes(text, schema), bool(pattern.fullmatch(text))) == (fits, fits)
 
 
+def test_xgrammar_takes_and_refuses_the_same() -> None:
+    xgrammar = pytest.importorskip("xgrammar", reason="xgrammar needs PyTorch, which is not installed")
+    schema, _ = compiled(2)
+    letters = xgrammar.TokenizerInfo([bytes([number]) for number in range(256)])
+    grammar = xgrammar.GrammarCompiler(letters).compile_json_schema(schema)
+
+    def fits(document: Any) -> bool:
+        matcher = xgrammar.GrammarMatcher(grammar, terminate_without_stop_token=True)
+        return bool(matcher.accept_string(json.dumps(document)) and matcher.is_terminated())
+
+    assert {what: fits(document(step)) for what, step in {**TAKEN, **REFUSED}.items()} == {
+        **dict.fromkeys(TAKEN, True), **dict.fromkeys(REFUSED, False)
+    }  # fmt: skip
+
+
 def test_version_1_is_an_array_of_calls() -> None:
     schema, pattern = compiled(1)
     for step, fits in ((TAKEN["a call"], True), (TAKEN["a handler"], True), (TAKEN["a thought"], False)):

@@ -1,0 +1,216 @@
+"""What the page "Use a local model" says, against llama.cpp's server with a very small model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+import pytest
+from openai import APIStatusError, OpenAI, OpenAIError
+
+from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, tool_definitions
+from planning.agent import OpenAIChat
+from planning.integrations import openai
+from planning.tools import ToolError, tool
+from planning.workflow import Capabilities
+from session import Session, ToolInvoked, select_latest
+
+ROOT = Path(__file__).parents[2]
+HELLO = [{"role": "user", "content": "Hello"}]
+MISTRAL = """\
+{%- for message in messages %}
+{%- if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}
+{{- raise_exception('roles must alternate user/assistant') }}
+{%- endif %}
+{{- '[INST] ' if message['role'] == 'user' else ' ' }}{{ message['content'] }}
+{%- endfor %}"""
+"""As Mistral's template checks the roles, without tools."""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (ROOT / "scripts").is_dir(), reason="the source distribution has no scripts"),
+]
+agent: dict[str, Any] = run_path(str(ROOT / "examples" / "local" / "agent.py"))
+Start = Callable[..., OpenAI]
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    """The environment of the server."""
+    made = subprocess.run(
+        [ROOT / "scripts" / "local-model", sys.executable], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"the small model cannot be installed: {made.stderr.strip().splitlines()[-1]}")
+    return made.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def start(python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts a server with options, once; a client of it."""
+    clients: dict[tuple[Any, ...], OpenAI] = {}
+
+    def started(*options: str, template: str | None = None) -> OpenAI:
+        if (options, template) not in clients:
+            given = list(options)
+            if template is not None:
+                path = tmp_path_factory.mktemp("template") / "chat.jinja"
+                path.write_text(template)
+                given += ["--template", str(path)]
+            address = stack.enter_context(agent["server"](python, *given))
+            clients[options, template] = OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=30)
+            clients[
+                options, template
+            ].models.list()  # it answers 503 while it loads, which the client retries
+        return clients[options, template]
+
+    with ExitStack() as stack:
+        yield started
+
+
+def own(client: OpenAI, path: str, sent: dict[str, Any]) -> Any:
+    """The answer of one of the server's own paths."""
+    url = str(client.base_url).removesuffix("v1/") + path
+    request = urllib.request.Request(url, json.dumps(sent).encode(), {"content-type": "application/json"})  # noqa: S310 - on loopback
+    with urllib.request.urlopen(request) as answer:  # noqa: S310 - the same
+        return json.load(answer)
+
+
+def tokens(client: OpenAI, messages: list[Any] = HELLO, **options: Any) -> int:
+    """The tokens of a prompt."""
+    create: Any = client.chat.completions.create
+    count: int = create(model="local", messages=messages, max_tokens=1, **options).usage.prompt_tokens
+    return count
+
+
+def section_of(**policy: Any) -> PlanningToolsSection:
+    return PlanningToolsSection(session=Session(), policy=PlanPolicy(**policy))
+
+
+TOOLS = Path(__file__).with_name("tools.jinja").read_text(encoding="utf-8")
+
+
+def test_any_key_does_and_none_is_an_error_of_the_client(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = start(template=TOOLS)
+    assert len(client.models.list().data) == 1
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(OpenAIError):
+        OpenAI(base_url=str(client.base_url))
+
+
+def test_a_template_may_drop_the_tools_which_the_tokens_show(start: Start) -> None:
+    offered = openai.tools(section_of())
+    dropping, showing = start(), start(template=TOOLS)
+    assert tokens(dropping, tools=offered) == tokens(dropping)
+    assert tokens(dropping, tools=offered, tool_choice="required") == tokens(dropping)
+    assert 800 < tokens(showing, tools=offered) - tokens(showing) < 1_100
+    prompts = [
+        own(client, "apply-template", {"messages": HELLO, "tools": offered})["prompt"]
+        for client in (dropping, showing)
+    ]
+    assert ["planning_mark_step" in prompt for prompt in prompts] == [False, True]
+
+
+def test_fewer_tools_need_as_many_tokens_as_the_page_says(start: Start) -> None:
+    client = start(template=TOOLS)
+
+    def count(**policy: Any) -> int:
+        return len(
+            own(client, "tokenize", {"content": json.dumps(openai.tools(section_of(**policy)))})["tokens"]
+        )
+
+    assert count() == pytest.approx(920, abs=30)
+    assert count(offer="possible") == pytest.approx(235, abs=20)
+    assert count(tools=("mark", "read")) == pytest.approx(250, abs=20)
+    body = own(client, "tokenize", {"content": section_of().body()})["tokens"]
+    assert count() + len(body) == pytest.approx(1_150, abs=60)
+
+
+def test_a_request_that_does_not_fit_is_refused_and_a_prompt_limit_makes_it_fit(start: Start) -> None:
+    client = start("--context", "1024")
+    with pytest.raises(APIStatusError) as refused:
+        tokens(client, [{"role": "user", "content": "word " * 2_000}])
+    assert refused.value.status_code == 400
+    schema = "\n".join(f"column_{number} TEXT" for number in range(1_000))
+    with OpenAIChat("local", str(client.base_url), max_tokens=1) as chat, pytest.raises(ToolError) as caught:
+        chat("How many?", schema)
+    assert "give the model a longer context, or set a smaller prompt_limit" in caught.value.message
+    with (
+        OpenAIChat("local", str(client.base_url), max_tokens=1, prompt_limit=4_000) as chat,
+        pytest.raises(ToolError) as cut,
+    ):
+        chat("How many?", schema[:1_000])
+    assert "gave no complete answer (length)" in cut.value.message
+
+
+def test_a_tool_choice_forces_no_call_here_and_a_response_format_does(start: Start) -> None:
+    client: Any = start(template=TOOLS)
+    section = section_of(offer="possible")
+    messages = [
+        {"role": "system", "content": section.body()},
+        {"role": "user", "content": "Wash the dishes."},
+    ]
+    request = {"model": "local", "messages": messages, "temperature": 0, "max_tokens": 10}
+    choice = {"type": "function", "function": {"name": "planning_setup_plan"}}
+    free = client.chat.completions.create(**request, tools=openai.tools(section), tool_choice=choice)
+    assert free.choices[0].message.content  # text, where a call was asked for
+    schema = tool_definitions("json-schema", tools=section)["planning_setup_plan"]
+    schema["properties"]["initial_steps"]["maxItems"] = 1
+    del schema["properties"]["initial_steps"]["items"]["properties"]["details"]  # or it takes minutes
+    form = {"type": "json_schema", "json_schema": {"name": "plan", "schema": schema}}
+    request["max_tokens"] = 600
+    answer = client.chat.completions.create(**request, response_format=form).choices[0]
+    assert answer.finish_reason == "stop"
+    result = Toolbox(section.tools()).call("planning_setup_plan", answer.message.content)
+    assert result.success, (answer.message.content, result.message)
+
+
+def test_the_loop_of_the_example_makes_a_plan_and_marks_its_steps(
+    start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = Session()
+    agent["work"](start(), "local", session)
+    plan = select_latest(session, Plan)
+    assert plan is not None, capsys.readouterr().out
+    calls = [each for change in session.history() for each in change.events if isinstance(each, ToolInvoked)]
+    assert [each.name for each in calls] == ["planning_setup_plan"] + ["planning_mark_step"] * (
+        len(calls) - 1
+    )
+    assert capsys.readouterr().out.count("Refused") == 0  # what is constrained is not refused
+
+
+@tool
+def search(query: str, limit: int = 3) -> str:
+    """Search."""
+    return query * limit
+
+
+def test_a_schema_that_names_tools_constrains_a_workflow_from_its_first_character(start: Start) -> None:
+    client: Any = start()
+    form = {"name": "plan", "schema": Capabilities(tools=[search]).schema(version=1)}
+    answer = client.chat.completions.create(
+        model="local",
+        messages=[{"role": "user", "content": "Find larks."}],
+        response_format={"type": "json_schema", "json_schema": form},
+        max_tokens=12,
+    )
+    written = "".join(answer.choices[0].message.content.split())
+    assert written.startswith('[{"step_id":"'), written
+
+
+def test_the_reminder_keeps_the_roles_of_a_template_that_demands_it(start: Start) -> None:
+    client = start(template=MISTRAL)
+    section = section_of()
+    assert Toolbox(section.tools()).call("planning_setup_plan", {"objective": "Clean the kitchen"}).success
+    with pytest.raises(APIStatusError, match="roles must alternate"):
+        tokens(client, [*HELLO, {"role": "user", "content": section.reminder()}])
+    assert tokens(client, openai.with_reminder(HELLO, section)) > tokens(client)

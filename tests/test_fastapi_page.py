@@ -1,0 +1,318 @@
+"""The page "Serve an agent with FastAPI": its app with two workers of uvicorn and a PostgreSQL server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import Browser
+from postgres_server import PostgresServer
+
+from planning.testing import ScriptedModel
+
+pytestmark = pytest.mark.postgres
+
+PAGE = Path(__file__).parents[1] / "docs" / "howto" / "serve-with-fastapi.md"
+USERS = ("ada", "bob", "eve", "fay", "gus", "hal", "ida", "jan", "kim")
+SERVED = f"""
+import os
+from app import USERS, app
+
+USERS.update({{name: name for name in {USERS}}})
+
+async def served(scope, receive, send):
+    '''Name the worker in each answer.'''
+    async def named(message):
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], (b"x-worker", str(os.getpid()).encode())]
+        await send(message)
+    await app(scope, receive, named)
+"""
+PATIENCE = 120.0  # seconds that the server may take for anything
+SETUP = [("planning_setup_plan", {"objective": "Ship 2.1", "initial_steps": ["Test it", "Deploy it"]})]
+DEPLOY = [("deploy", {"version": "2.1"})]
+OPEN = "Ship 2.1 (active, 0 of 2 done)\nS001 pending: Test it\nS002 pending: Deploy it"
+HALF = "Ship 2.1 (active, 1 of 2 done)\nS001 done: Test it\nS002 pending: Deploy it"
+
+
+def mark(step: str) -> list[tuple[str, dict[str, str]]]:
+    """A turn that marks a step done."""
+    return [("planning_mark_step", {"step_id": step, "status": "done"})]
+
+
+class Client:
+    """A connection of a user to the worker that has accepted it."""
+
+    def __init__(self, port: int, user: str) -> None:
+        self._connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        self._user = user
+        self.get("/plan")
+
+    def ask(self, method: str, path: str, body: object = None) -> HTTPResponse:
+        """The answer to a request."""
+        headers = {"Cookie": f"token={self._user}", "Content-Type": "application/json"}
+        self._connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = self._connection.getresponse()
+        self.worker = int(answer.headers["x-worker"])
+        return answer
+
+    def get(self, path: str) -> Any:
+        return json.loads(self.ask("GET", path).read())
+
+    def chat(self, text: str, path: str = "/chat") -> tuple[list[str], str]:
+        """What the calls of an answer returned, and its text."""
+        stream = self.ask("POST", path, {"text": text}).read().decode()
+        return said(stream, "call"), "".join(said(stream, "text"))
+
+    def decide(self, digest: str, **decision: object) -> int:
+        """The status of a decision about a plan."""
+        answer = self.ask("POST", "/decision", {"digest": digest, "approve": True} | decision)
+        answer.read()
+        return answer.status
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def said(stream: str, event: str) -> list[Any]:
+    """The data of the events of a name."""
+    return [json.loads(data) for data in re.findall(f"^event: {event}\ndata: (.*)$", stream, re.MULTILINE)]
+
+
+class Served:
+    """The app with its two workers, and the turns that its model is about to take."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.turns: deque[Any] = deque()
+        self._clients: list[Client] = []
+
+    def take_turn(self, body: Mapping[str, Any]) -> Any:
+        """The model's next turn; one that is a function is made of the request."""
+        turn = self.turns.popleft()
+        return turn(body) if callable(turn) else turn
+
+    def client(self, user: str, but: int | None = None) -> Client:
+        """A client of a user, of another worker than that one."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            try:
+                client = Client(self.port, user)
+            except (OSError, HTTPException):  # the server starts, or a worker was killed
+                time.sleep(0.05)
+                continue
+            self._clients.append(client)
+            if client.worker != but:
+                return client
+        raise AssertionError("no such worker answers")
+
+    def pair(self, user: str) -> tuple[Client, Client]:
+        """A client of each worker; the model has no turns of an earlier test."""
+        self.turns.clear()
+        first = self.client(user)
+        return first, self.client(user, but=first.worker)
+
+    def close(self) -> None:
+        for client in self._clients:
+            client.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The app of the page, as its console block starts it."""
+    from postgres_server import shared_server
+
+    folder = tmp_path_factory.mktemp("served")
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (folder / "app.py").write_text("\n".join(blocks[:-1]), encoding="utf-8")  # the last one is for a reader
+    (folder / "served.py").write_text(SERVED, encoding="utf-8")
+    with socket.socket() as free, ExitStack() as stack:
+        free.bind(("127.0.0.1", 0))
+        app = Served(free.getsockname()[1])
+        free.close()
+        model = stack.enter_context(ScriptedModel(*[app.take_turn] * 100))
+        environment = os.environ | {
+            "DATABASE_URL": database_of(shared_server()),
+            "OPENAI_API_KEY": "none",
+            "OPENAI_BASE_URL": model.openai_url,
+        }
+        create = [sys.executable, "-m", "planning", "store", "create", environment["DATABASE_URL"]]
+        subprocess.run(create, env=environment, check=True, stdout=subprocess.DEVNULL)
+        command = [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "served:served",
+            "--workers",
+            "2",
+            "--port",
+            str(app.port),
+        ]
+        server = subprocess.Popen(
+            [*command, "--log-level=critical", "--timeout-worker-healthcheck=60", "--timeout-keep-alive=600"],
+            cwd=folder,
+            env=environment,
+        )
+        stack.callback(server.wait, PATIENCE)
+        stack.callback(server.terminate)
+        stack.callback(app.close)
+        yield app
+
+
+def database_of(server: PostgresServer) -> str:
+    """The address of a database of its own on the server."""
+    import psycopg
+
+    with psycopg.connect(server.conninfo, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE served")
+    return f"{server.url.rpartition('/')[0]}/served"
+
+
+def test_a_plan_that_one_worker_made_is_read_through_the_other(served: Served) -> None:
+    one, other = served.pair("ada")
+    served.turns.extend([SETUP, "The plan is made."])
+    assert one.chat("Ship it.") == (
+        ["Plan set: S001 to S002. Ask the user to approve it first."],
+        "The plan is made.",
+    )
+    assert one.worker != other.worker
+    assert [client.get("/plan")["plan"] for client in (one, other)] == [OPEN, OPEN]
+
+
+def test_an_approval_through_one_worker_counts_in_the_other(served: Served) -> None:
+    one, other = served.pair("bob")
+    served.turns.extend([SETUP, DEPLOY, "I wait."])
+    assert one.chat("Ship it.")[0][1] == (
+        "deploy was not called: the plan waits for approval; end your turn and ask the user to approve it"
+    )
+    shown = other.get("/plan")["waiting"]
+    assert other.decide(shown) == 200
+    assert one.decide(shown) == 409  # it does not wait any more
+    served.turns.extend([DEPLOY, "Done."])
+    assert one.chat("Go on.") == (["2.1 is live"], "Done.")
+
+
+def test_a_decision_about_another_plan_than_the_one_that_was_shown_is_refused(served: Served) -> None:
+    one, other = served.pair("eve")
+    served.turns.extend([SETUP, "I wait.", [("planning_add_step", {"steps": ["Announce it"]})], "And more."])
+    one.chat("Ship it.")
+    shown = other.get("/plan")["waiting"]
+    one.chat("And announce it.")
+    assert other.decide(shown) == 409
+    assert other.decide(other.get("/plan")["waiting"], approve=False, reason="Not on a Friday") == 200
+    assert one.get("/plan")["waiting"] is None
+
+
+def test_a_worker_that_is_killed_in_an_answer_loses_nothing(served: Served) -> None:
+    one, other = served.pair("fay")
+
+    def kill(_body: Mapping[str, Any]) -> str:
+        os.kill(one.worker, signal.SIGKILL)
+        return "nobody reads this"
+
+    served.turns.extend([SETUP, mark("S001"), kill])
+    with pytest.raises((HTTPException, OSError)):
+        one.chat("Ship it.")
+    assert other.get("/plan")["plan"] == HALF
+    requests: list[Mapping[str, Any]] = []
+
+    def look(body: Mapping[str, Any]) -> str:
+        requests.append(body)
+        return "S002 is open."
+
+    served.turns.append(look)
+    assert other.chat("And now?") == ([], "S002 is open.")
+    (request,) = requests
+    assert [message["role"] for message in request["messages"]] == [
+        *("system", "user", "assistant", "tool", "assistant", "tool", "user")
+    ]
+    third = served.client("fay", but=other.worker)  # the server has started another one
+    assert third.worker != one.worker
+    assert third.get("/plan")["plan"] == HALF
+
+
+def test_a_user_never_sees_the_plan_of_another(served: Served) -> None:
+    (gus, gus_too), (hal, hal_too) = served.pair("gus"), served.pair("hal")
+    served.turns.extend([SETUP, "Made."])
+    gus.chat("Ship it.")
+    shown = gus_too.get("/plan")["waiting"]
+    assert [client.get("/plan")["plan"] for client in (gus, gus_too, hal, hal_too)] == [
+        OPEN,
+        OPEN,
+        None,
+        None,
+    ]
+    assert [client.decide(shown) for client in (hal, hal_too)] == [409, 409]
+    requests: list[Mapping[str, Any]] = []
+
+    def look(body: Mapping[str, Any]) -> str:
+        requests.append(body)
+        return "Nothing."
+
+    served.turns.append(look)
+    hal_too.chat("What is there?")
+    assert "Ship" not in json.dumps(requests)
+    assert served.client("nobody").get("/plan") == {"detail": "log in first"}
+
+
+def test_each_change_is_sent_to_a_browser_of_the_other_worker(served: Served) -> None:
+    one, other = served.pair("ida")
+    events = other.ask("GET", "/events")
+    served.turns.extend([SETUP, mark("S001"), "Half is done."])
+    one.chat("Ship it.")
+    stream, until = "", time.monotonic() + PATIENCE
+    while HALF not in (plans := [shown["plan"] for shown in said(stream, "plan")]):
+        line = events.readline().decode()
+        assert line and time.monotonic() < until, stream
+        stream += line
+    assert [plan for plan in dict.fromkeys(plans) if plan != OPEN] == [None, HALF]
+    events.close()
+
+
+@pytest.mark.browser
+def test_the_button_approves_the_plan_that_is_shown(served: Served, browser: Browser) -> None:
+    one, other = served.pair("kim")
+    served.turns.extend([SETUP, "I wait."])
+    one.chat("Ship it.")
+    with browser.page() as page:
+        page.open(f"http://127.0.0.1:{served.port}/")
+        page.evaluate("document.cookie = 'token=kim'")
+        page.open(f"http://127.0.0.1:{served.port}/")
+        page.wait("document.getElementById('approve')?.hidden === false")
+        assert page.text("#plan") == OPEN
+        page.click("#approve")
+        page.wait("document.getElementById('approve').hidden")
+    assert [client.get("/plan")["waiting"] for client in (one, other)] == [None, None]
+
+
+def test_langchain_has_the_same_conversation_and_the_same_plan(served: Served) -> None:
+    one, other = served.pair("jan")
+    served.turns.extend([SETUP, mark("S001"), "Half is done."])
+    one.chat("Ship it.")
+    assert other.chat("Go on.", "/langchain") == (["S002 done. Plan completed."], "Both steps are done.")
+    requests: list[Mapping[str, Any]] = []
+
+    def look(body: Mapping[str, Any]) -> str:
+        requests.append(body)
+        return "All of it."
+
+    served.turns.append(look)
+    one.chat("What was done?")
+    assert [message["content"] for message in requests[0]["messages"]][-3:] == [
+        "S002 done. Plan completed.",
+        "Both steps are done.",
+        "What was done?",
+    ]

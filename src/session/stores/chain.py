@@ -178,7 +178,7 @@ def key_of(name: SessionId) -> int:
 
 def check_of(row: tuple[Any, ...]) -> bytes:
     """The hash of a row."""
-    return blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return blake2b(repr(row).encode(), digest_size=16).digest()
 
 
 def verified(changes: Sequence[StoredChange], first: int, last: int, before: bytes) -> Sequence[StoredChange]:

@@ -354,6 +354,7 @@ def test_wrong_addresses_say_what_is_wrong_and_never_the_password(pg: Pg) -> Non
         "postgresql://u:secret-word%zz@h/d",
         "postgresql://u:secret@word@h/d",
         "postgresql://u:secret/word@h/d",
+        "postgresql://u:1/word@h/d",
         "host=h password='secret-word",
         "host=h passwort=secret-word",
         "host=h\0 password=secret-word",

@@ -127,6 +127,7 @@ def test_an_mcp_server_takes_the_last_session_of_its_store(monkeypatch: pytest.M
     served = list[Session]()
     monkeypatch.setattr("planning.integrations.mcp.build_server", lambda session, **_: served.append(session))
     monkeypatch.setattr("planning.integrations.mcp.serve_stdio", lambda server: server)
+    monkeypatch.setattr("planning.cli.mcp_server._log_plainly", lambda: None)  # of the whole process
     monkeypatch.setattr("planning.cli.mcp_server.asyncio.run", lambda _: None)
     monkeypatch.setattr("planning.cli.mcp_server.signal.signal", lambda *_: None)
     assert run("mcp", "--store", "plans.db", "--last") == "exit code 0\n"

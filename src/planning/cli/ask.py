@@ -174,7 +174,7 @@ def ask(
     ] = _MODEL_TIMEOUT,
     prompt_limit: Annotated[
         int,
-        typer.Option(metavar="N", help="The most characters of a prompt, 4,000 or more."),
+        typer.Option(min=4_000, max=LONGEST_MESSAGE, metavar="N", help="The most characters of a prompt."),
     ] = LONGEST_MESSAGE,
     no_samples: Annotated[
         bool, typer.Option("--no-samples", help="Keep the values in the database out of the schema.")

@@ -185,6 +185,15 @@ def test_a_slow_model_is_waited_for_as_long_as_asked_and_twice() -> None:
     assert shown.splitlines()[-1] == f"The question could not be answered: {why}"
 
 
+def test_the_models_prompt_has_as_many_characters_as_it_may() -> None:
+    question = "How many customers? " * 100
+    with ChatServer(says("SELECT 1")) as server:
+        ask(question, "--model", "local", "--base-url", server.url, "--prompt-limit", "4000")
+    sent = "".join(message["content"] for message in server.requests[0]["body"]["messages"])
+    assert f"Question: {question[:640]}... (1,360 more characters are not shown)" in sent
+    assert len(sent) <= 4_000
+
+
 # Nothing is asked
 
 SHOP = ["--db", "shop.db"]
@@ -198,6 +207,8 @@ REFUSED = [
     "'  ' --db shop.db --model m",
     "--db shop.db --sql-from count.sql --csv --json",
     "--db shop.db --sql-from count.sql --base-url http://127.0.0.1:1/v1",
+    "'How many?' --db shop.db --model m --prompt-limit 3999",
+    "'How many?' --db shop.db --model m --prompt-limit 50001",
     *(f"--db shop.db --sql-from count.sql --timeout {seconds}" for seconds in ("0", "nan", "1e9")),
     *(f"--db shop.db --sql-from {file}" for file in ("-", "none.sql", "shop.db", "blank.sql")),
     "--db /dev/zero --sql-from count.sql",

@@ -103,7 +103,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         *,
         tools: Iterable[Declaration] | Toolbox = (),
         section: PlanningToolsSection | None = None,
-        strategy: PlanningStrategy = PlanningStrategy.REACT,
+        strategy: PlanningStrategy | str = PlanningStrategy.REACT,
         policy: PlanPolicy | None = None,
         read_only: Iterable[str] = (),
         actor: str | None = None,

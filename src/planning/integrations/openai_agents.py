@@ -213,7 +213,7 @@ def planning_tools(
     *,
     tools: Iterable[Declaration | FunctionTool] | Toolbox = (),
     section: PlanningToolsSection | None = None,
-    strategy: PlanningStrategy = PlanningStrategy.REACT,
+    strategy: PlanningStrategy | str = PlanningStrategy.REACT,
     policy: PlanPolicy | None = None,
     read_only: Iterable[str] = (),
     actor: str | None = None,

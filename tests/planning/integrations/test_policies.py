@@ -203,3 +203,22 @@ def test_each_request_offers_what_the_plan_takes_and_other_calls_are_answered(en
         {"setup_plan": None, "read_plan": None},
     ]
     assert talk.texts[0] == "Refused, nothing changed. no plan yet; call planning_setup_plan first"
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "needs"),
+    [
+        ("langchain", "PlanningMiddleware", "langchain"),
+        ("pydantic_ai", "Planning", "pydantic_ai"),
+        ("google_adk", "PlanningToolset", "google.adk"),
+        ("openai_agents", "planning_tools", "agents"),
+    ],
+)
+def test_a_strategy_is_taken_by_its_name(module: str, name: str, needs: str) -> None:
+    pytest.importorskip(needs)
+    make = getattr(import_module(f"planning.integrations.{module}"), name)
+    assert make(Session(), strategy="plan-act-reflect") is not None
+    with pytest.raises(
+        ValueError, match="^strategy: 'reakt' is unknown; send one of react, plan-act-reflect, "
+    ):
+        make(Session(), strategy="reakt")

@@ -37,7 +37,7 @@ from planning.integrations.mcp.results import (
 from planning.plan.render import plan_to_dict
 from planning.policy.policy import PlanPolicy
 from planning.prompt.definitions import ToolSource, tools_of
-from planning.prompt.planning_section import PlanningStrategy, section_body
+from planning.prompt.planning_section import PlanningStrategy, section_body, strategy_of
 from planning.prompt.section import Section
 from planning.suite.tools import planning_tools, register_plan
 from planning.tools import Toolbox
@@ -75,7 +75,7 @@ def build_server(
     new_session: Callable[[], Session] | None = None,
     resume: Callable[[str], Session | None] | None = None,
     plan_tools: Iterable[str] | None = None,
-    strategy: PlanningStrategy = PlanningStrategy.REACT,
+    strategy: PlanningStrategy | str = PlanningStrategy.REACT,
     policy: PlanPolicy | None = None,
     workflows: Capabilities | None = None,
     always_load: bool = False,
@@ -99,7 +99,7 @@ def build_server(
             is the one that it had before; None if there is none of that id. An id is known only to the client
             that got it: open only sessions with random ids.
         plan_tools: The names of the planning tools to offer; all that the policy gives when omitted.
-        strategy: The strategy whose text is the server's instructions.
+        strategy: The strategy, or its name, whose text is the server's instructions.
         policy: What the host demands of the plan. With ``approval``, a client that can ask its user does
             so when a plan was set up or changed, and when a tool is blocked; without that, the call is
             refused. A toolbox or a section brings its own.
@@ -113,7 +113,7 @@ def build_server(
         name: The server's name.
 
     Raises:
-        ValueError: A planning tool is unknown, two tools have the same name, or a session or a policy is
+        ValueError: A planning tool or a strategy is unknown, two tools have the same name, or a session or a policy is
             given beside a toolbox.
         TypeError: ``tools`` is not a toolbox, a section or a collection of tools, or ``ignore`` is a string.
     """
@@ -153,7 +153,7 @@ def build_server(
     server: Server[Any] = Server(
         name,
         version=version("session-planning"),
-        instructions=service.text(strategy),
+        instructions=service.text(strategy_of(strategy)),
         lifespan=_lifespan,
         get_tool_input_schema=service.input_schema,
         on_list_tools=service.list_tools,

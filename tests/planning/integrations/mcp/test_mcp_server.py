@@ -167,6 +167,13 @@ async def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode
         "plan-act-reflect": section_body(PlanningStrategy.PLAN_ACT_REFLECT),
         "goal-decompose-route-synthesise": section_body(PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE),
     }
+    for name, text in prompts.items():
+        async with Client(build_server(strategy=name), mode=mode) as client:
+            assert client.instructions == text
+    with pytest.raises(
+        ValueError, match="^strategy: 'reakt' is unknown; send one of react, plan-act-reflect, "
+    ):
+        build_server(strategy="reakt")
 
 
 @pytest.mark.parametrize("names", [("mark", "read"), ("setup", "add", "clear")], ids="-".join)

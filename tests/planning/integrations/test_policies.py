@@ -219,6 +219,6 @@ def test_a_strategy_is_taken_by_its_name(module: str, name: str, needs: str) -> 
     make = getattr(import_module(f"planning.integrations.{module}"), name)
     assert make(Session(), strategy="plan-act-reflect") is not None
     with pytest.raises(
-        ValueError, match="^strategy: 'reakt' is unknown; send one of react, plan-act-reflect, "
+        ValueError, match=r"^strategy: 'reakt' is unknown; send one of react, plan-act-reflect, "
     ):
         make(Session(), strategy="reakt")

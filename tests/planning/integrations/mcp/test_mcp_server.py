@@ -171,7 +171,7 @@ async def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode
         async with Client(build_server(strategy=name), mode=mode) as client:
             assert client.instructions == text
     with pytest.raises(
-        ValueError, match="^strategy: 'reakt' is unknown; send one of react, plan-act-reflect, "
+        ValueError, match=r"^strategy: 'reakt' is unknown; send one of react, plan-act-reflect, "
     ):
         build_server(strategy="reakt")
 

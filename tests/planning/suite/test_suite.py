@@ -90,8 +90,19 @@ def test_a_stored_call_is_read_back_with_its_result(path: Path) -> None:
         ]
 
 
-def test_without_the_reducers_no_tool_reports_success(session: Session) -> None:
-    toolbox = Toolbox(planning_tools(session), session=session)
+POLICIES = [None, PlanPolicy(dependencies=True), PlanPolicy(evidence="required", verify=lambda *_: True)]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=["none", "dependencies", "verify"])
+def test_without_a_session_for_the_call_the_reason_names_the_tool(policy: PlanPolicy | None) -> None:
+    (mark,) = [each for each in planning_tools(lambda: None, policy) if each.name == "planning_mark_step"]
+    said = mark.execute(step_id="S001", status="done")["error"]
+    assert said == "planning_mark_step was not called: no session for this call"
+
+
+@pytest.mark.parametrize("policy", POLICIES[:2], ids=["none", "dependencies"])
+def test_without_the_reducers_no_tool_reports_success(session: Session, policy: PlanPolicy | None) -> None:
+    toolbox = Toolbox(planning_tools(session, policy), session=session)
     message = "planning_setup_plan was not applied: the session's reducers did not take it"
     with pytest.raises(ToolError) as caught:
         toolbox.invoke("planning_setup_plan", SetupPlan("Fix"))

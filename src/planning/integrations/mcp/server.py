@@ -113,8 +113,8 @@ def build_server(
         name: The server's name.
 
     Raises:
-        ValueError: A planning tool or a strategy is unknown, two tools have the same name, or a session or a policy is
-            given beside a toolbox.
+        ValueError: A planning tool or a strategy is unknown, two tools have the same name, or a session or a
+            policy is given beside a toolbox.
         TypeError: ``tools`` is not a toolbox, a section or a collection of tools, or ``ignore`` is a string.
     """
     if isinstance(ignore, str):

@@ -77,9 +77,9 @@ def _shown(pending: PendingApproval) -> str:
 
 
 def _asked() -> ApprovePlan | RejectPlan:
-    """The user's decision; asked until there is one."""
+    """The user's decision; asked three times at most."""
     try:
-        while True:
+        for _ in range(3):
             answer = input("Type approve or reject: ").strip().lower()
             reason = input("What should the agent change? ") if answer == "reject" else ""
             decision = decision_of({"decision": answer, "reason": reason})
@@ -87,6 +87,7 @@ def _asked() -> ApprovePlan | RejectPlan:
                 return decision
     except EOFError:
         raise Refused("no answer on standard input; nothing was decided. Give --yes or --reject") from None
+    raise Refused("the answer was neither approve nor reject; nothing was decided")
 
 
 _STYLES: Final[dict[HealthState, str]] = {

@@ -44,6 +44,7 @@ RUNS: dict[str, tuple[list[str], str | None]] = {
     "approve": ([], "approve\n"),
     "reject": ([], "what?\n\nreject\nBuy a room\n"),
     "reject without a reason": ([], "reject\n\n"),
+    "no answer of the two": ([], "yes\n" * 9),
     "no answer": ([], None),
     "yes": (["--yes"], None),
     "reject with the option": (["--reject", "Buy a room"], None),

@@ -34,7 +34,7 @@ NAMED = {
 SOUND = [
     "pip install --index-url https://test.pypi.org/simple session-planning",
     "https://example.org/simple-things",
-    "a/home/page/of the user, at the root/ of the tree, in ~/root/",
+    "a/home/page/of the user, at the root/ of the tree, in ~/root",
     "plans.db is in ~/app, and zoe-builds-2 is not this user",
 ]
 

@@ -144,7 +144,6 @@ class PlanningToolset(BaseToolset, BasePlugin):
             run.schemas = None
             if session is not None:
                 reminder = await session.run_in_worker(partial(self._show, session, tool_context))
-                run.schemas = self._plan.schemas(session)
         except AWAY as error:
             reminder = unread(error)
         if reminder:
@@ -157,6 +156,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
         run, position = _Run.of(context), self._position(context) if self._sessions.are_given else None
         more, run.more = run.more, ""
         shown, kept = self._plan.shown(session, position, more)
+        run.schemas = self._plan.schemas(session)
         if kept is not None:
             context.session.state[KEY] = kept  # for the rest of this run
             run.is_behind = True

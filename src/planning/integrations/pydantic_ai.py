@@ -227,13 +227,13 @@ class Planning(AbstractCapability[Any]):
             if session is None:
                 return "", None
             lost = [_LOST] * self._is_lost
-            reminder, kept = await session.run_in_worker(
-                partial(self._plan.shown, session, self._position, *lost)
+            (reminder, kept), schemas = await session.run_in_worker(
+                lambda: (self._plan.shown(session, self._position, *lost), self._plan.schemas(session))
             )
         except AWAY as error:
             return unread(error), None
         self._position, self._is_lost = kept or self._position, False
-        return reminder, self._plan.schemas(session)
+        return reminder, schemas
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from frameworks import OPEN, SHOP, TABLE, Call, EntryPoint, mark, plans_of, play, proved
 
-from planning import ApprovePlan, PlanningToolsSection, PlanPolicy
+from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, Toolbox
 from planning.plan.facts import EvidenceCall, PlanFacts
 from planning.policy.reducers import AskToFinish
 from session import Session, ToolFailed, ToolInvoked
@@ -203,6 +203,21 @@ def test_each_request_offers_what_the_plan_takes_and_other_calls_are_answered(en
         {"setup_plan": None, "read_plan": None},
     ]
     assert talk.texts[0] == "Refused, nothing changed. no plan yet; call planning_setup_plan first"
+
+
+FRAMEWORKS = [each for each in NARROWED if each.needs != "planning"]
+
+
+@pytest.mark.parametrize("entry", FRAMEWORKS, ids=[each.name for each in FRAMEWORKS])
+def test_a_request_offers_what_the_plan_of_another_process_takes(entry: EntryPoint, tmp_path: Path) -> None:
+    policy = PlanPolicy(offer="possible")
+    with closing(SqliteStore(tmp_path / "a.db")) as here, closing(SqliteStore(tmp_path / "a.db")) as there:
+        agent = entry.agent(Session(session_id="shop", store=here), (), policy)
+        first = play(agent, [])
+        other = PlanningToolsSection(session=Session(session_id="shop", store=there), policy=policy)
+        assert Toolbox(other.tools()).call(*SHOP).success
+        second = play(agent, [], first.after)
+    assert [len(each.tools) for each in (*first.requests, *second.requests)] == [1, 6]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Values of every kind in every store: what comes back is equal, or it is refused when it is dispatched."""
+"""Values of every kind in every store: what comes back is equal, or it is refused when it is dispatched.
+
+Over 600 lines, because its tests share one table of values.
+"""
 
 from __future__ import annotations
 

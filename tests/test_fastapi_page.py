@@ -181,6 +181,20 @@ def database_of(server: PostgresServer) -> str:
     return f"{server.url.rpartition('/')[0]}/served"
 
 
+def request_of(served: Served, client: Any, text: str) -> Mapping[str, Any]:
+    """What the model is sent when a client says something."""
+    requests: list[Mapping[str, Any]] = []
+
+    def look(body: Mapping[str, Any]) -> str:
+        requests.append(body)
+        return "Nothing."
+
+    served.turns.append(look)
+    client.chat(text)
+    (request,) = requests
+    return request
+
+
 def test_a_plan_that_one_worker_made_is_read_through_the_other(served: Served) -> None:
     one, other = served.pair("ada")
     served.turns.extend([SETUP, "The plan is made."])
@@ -256,15 +270,7 @@ def test_a_user_never_sees_the_plan_of_another(served: Served) -> None:
         None,
     ]
     assert [client.decide(shown) for client in (hal, hal_too)] == [409, 409]
-    requests: list[Mapping[str, Any]] = []
-
-    def look(body: Mapping[str, Any]) -> str:
-        requests.append(body)
-        return "Nothing."
-
-    served.turns.append(look)
-    hal_too.chat("What is there?")
-    assert "Ship" not in json.dumps(requests)
+    assert "Ship" not in json.dumps(request_of(served, hal_too, "What is there?"))
     assert served.client("nobody").get("/plan") == {"detail": "log in first"}
 
 
@@ -303,15 +309,8 @@ def test_langchain_has_the_same_conversation_and_the_same_plan(served: Served) -
     served.turns.extend([SETUP, mark("S001"), "Half is done."])
     one.chat("Ship it.")
     assert other.chat("Go on.", "/langchain") == (["S002 done. Plan completed."], "Both steps are done.")
-    requests: list[Mapping[str, Any]] = []
-
-    def look(body: Mapping[str, Any]) -> str:
-        requests.append(body)
-        return "All of it."
-
-    served.turns.append(look)
-    one.chat("What was done?")
-    assert [message["content"] for message in requests[0]["messages"]][-3:] == [
+    request = request_of(served, one, "What was done?")
+    assert [message["content"] for message in request["messages"]][-3:] == [
         "S002 done. Plan completed.",
         "Both steps are done.",
         "What was done?",

@@ -74,7 +74,8 @@ fuzz: ## look for inputs that break a promise, FUZZ_SECONDS (60) for each of the
 soak: ## the same for hours: properties, killed runs, forks; the lowest versions of what is needed; and bench CHECK=1
 	@"$(PYTHON)" benchmarks/run.py --check
 	@FUZZ_SECONDS="$${FUZZ_SECONDS:-1800}" scripts/fuzz "$(PYTHON)"
-	@CI=true KILLS="$${KILLS:-200}" FORKS="$${FORKS:-300}" INTERRUPTS="$${INTERRUPTS:-1}" LOCAL_MODEL=1 SITE=all scripts/test-wheel "$(PYTHON)" --hypothesis-profile=long
+	@CI=true KILLS="$${KILLS:-200}" FORKS="$${FORKS:-300}" INTERRUPTS="$${INTERRUPTS:-1}" LOCAL_MODEL=1 SITE=all scripts/test-wheel "$(PYTHON)" --hypothesis-profile=long \
+	    -o faulthandler_timeout=0
 	@"$(PYTHON)" scripts/lowest.py "$(or $(lastword $(shell scripts/pythons)),$(PYTHON))"
 
 release: ## build dist/ and try it as a user: metadata, size, contents, and the tutorial from the sdist and the wheel

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dis
-import gc
 import os
 import random
 import sqlite3
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 import planning
@@ -55,8 +54,23 @@ class Fault:
     def can_come(self, point: Point) -> bool:
         """Whether it can come at a place: a driver's comes before its call, or in place of its answer."""
         code, at = point
+        if at in _waiting(code):
+            return False
         lines = {line for start, stop, line in code.co_lines() if start <= at < stop}
         return not self.driver or bool(lines & _lines_with(code, self.driver))
+
+
+@cache
+def _waiting(code: CodeType) -> set[int]:
+    """The bytecodes between which an ``await`` waits: no signal is handled there, and no memory is needed."""
+    found, last = set[int](), ""
+    for each in dis.get_instructions(code):
+        follows = {"SEND": "YIELD_VALUE", "YIELD_VALUE": "RESUME", "RESUME": "JUMP_BACKWARD_NO_INTERRUPT"}
+        is_next = last != "" and follows.get(last) == each.opname
+        last = each.opname if each.opname == "SEND" or is_next else ""
+        if last:
+            found.add(each.offset)
+    return found
 
 
 @cache
@@ -98,36 +112,32 @@ if sys.version_info >= (3, 12):  # whose ``settrace`` shows no bytecodes of a fu
         code: CodeType | None = None,
     ) -> object:
         """Call a function, and see the places that it passes, in some code or in all."""
-        codes = _codes(fault) if code is None else {code}
+        files = (*fault.files, *(_THEIRS if fault.files is _OURS else ()))
         thread = threading.get_ident()
 
-        def on(code: CodeType, at: int) -> None:
+        def on(code: CodeType, at: int) -> object:
+            if not code.co_filename.startswith(files):
+                return monitoring.DISABLE
             if threading.get_ident() == thread and fault.is_raised_in(sys._getframe(1)):
                 see((code, at))
+            return None
+
+        def watch(events: int) -> None:
+            if code is None:
+                monitoring.set_events(_TOOL, events)
+            else:
+                monitoring.set_local_events(_TOOL, code, events)
 
         monitoring.use_tool_id(_TOOL, __name__)
         monitoring.register_callback(_TOOL, _BYTECODE, on)
         try:
-            for each in codes:
-                monitoring.set_local_events(_TOOL, each, _BYTECODE)
+            watch(_BYTECODE)
             return function()
         finally:
-            for each in codes:
-                monitoring.set_local_events(_TOOL, each, 0)
+            watch(0)
             monitoring.register_callback(_TOOL, _BYTECODE, None)
             monitoring.free_tool_id(_TOOL)
-
-    def _codes(fault: Fault) -> set[CodeType]:
-        """The code of all functions that a fault may be raised in."""
-        files = (*fault.files, *(_THEIRS if fault.files is _OURS else ()))
-        found = [each.__code__ for each in gc.get_objects() if isinstance(each, FunctionType)]
-        codes = set[CodeType]()
-        while found:
-            code = found.pop()
-            if code not in codes and code.co_filename.startswith(files):
-                codes.add(code)
-                found += [each for each in code.co_consts if isinstance(each, CodeType)]
-        return codes
+            monitoring.restart_events()
 
 else:  # before Python 3.12
 

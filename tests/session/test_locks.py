@@ -44,7 +44,9 @@ def use(lock: ProcessLock, ended: list[str]) -> None:
 def test_a_lock_is_free_at_once_wherever_an_exception_comes() -> None:
     lock = ProcessLock()
     use(lock, [])
-    for point, time in points(partial(use, lock, [])):
+    found = points(partial(use, lock, []))
+    assert len(found) > 100
+    for point, time in found:
         ended: list[str] = []
         struck = interrupt(partial(use, lock, ended), point, time)
         assert struck.is_raised, shown(point, time)

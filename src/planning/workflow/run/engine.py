@@ -202,16 +202,18 @@ class _Workers:
         self._session = session
         self._most = limit
         self._tasks: dict[asyncio.Task[None], None] = {}
+        self._ended = asyncio.Queue[asyncio.Task[None]]()
         self._error: BaseException | None = None
-        self._over = asyncio.Event()
 
     async def run(self) -> None:
         """Work until nothing is ready and nothing runs."""
         self._hire(len(self._steps.ready))
-        while self._tasks:
+        while self._tasks or not self._ended.empty():
             try:
-                await self._over.wait()
-            except asyncio.CancelledError as error:
+                task = await self._ended.get()
+                if not task.cancelled() and (error := task.exception()) is not None:
+                    self._fail(error)
+            except (asyncio.CancelledError, MemoryError) as error:
                 self._fail(error)
         is_written = False
         try:
@@ -230,7 +232,9 @@ class _Workers:
         for _ in range(min(wanted, self._most - len(self._tasks))):
             task = asyncio.create_task(self._work())
             self._tasks[task] = None
-            task.add_done_callback(self._end)
+            # No code of ours: an error in it is only logged by the loop, and ``run`` would wait for ever.
+            task.add_done_callback(self._tasks.pop)
+            task.add_done_callback(self._ended.put_nowait)
 
     async def _work(self) -> None:
         steps = self._steps
@@ -239,15 +243,7 @@ class _Workers:
             self._hire(len(steps.ready) - 1)
         await steps.writer.written()
 
-    def _end(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            self._fail(error)
-        if not self._tasks:
-            self._over.set()
-
     def _fail(self, error: BaseException) -> None:
         self._error = self._error or error
-        for task in self._tasks:
+        for task in tuple(self._tasks):
             task.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Coroutine, Generator
+from collections.abc import Awaitable, Generator
 from functools import partial
 from typing import Any, TypeVar
 
@@ -47,7 +47,7 @@ class Writer:
         self._run = run
         self.is_stored = session.store is not None
         self.waiting: list[Waiting] = []
-        self._turn = asyncio.Lock()
+        self._storing: asyncio.Future[None] | None = None
         self._refusal: BaseException | None = None
 
     def tell(self, event: SessionEvent) -> None:
@@ -86,11 +86,14 @@ class Writer:
 
     async def _write(self, waiting: list[Waiting]) -> None:
         """Wait until changes are in the store; where another list waits now, another step does that."""
-        async with self._turn:
-            if self._refusal is not None:
-                raise self._refusal
-            if waiting and waiting is self.waiting:
-                await to_the_end(self._session, self._store())
+        # A lock that an exception reaches between two lines may stay locked.
+        while self._storing is not None and not self._storing.done():
+            await asyncio.wait([self._storing])
+        if self._refusal is not None:
+            raise self._refusal
+        if waiting and waiting is self.waiting:
+            self._storing = asyncio.ensure_future(self._store())
+            await to_the_end(self._session, self._storing)
 
     async def _store(self) -> None:
         changes, self.waiting = self.waiting, []
@@ -123,7 +126,7 @@ class Writer:
             raise WorkflowError(_TAKEN)
 
 
-async def to_the_end(session: Session, work: Coroutine[Any, Any, T]) -> T:
+async def to_the_end(session: Session, work: Awaitable[T]) -> T:
     """Wait for what is written in a store, which nothing may cut short.
 
     Raises:

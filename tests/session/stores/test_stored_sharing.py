@@ -241,7 +241,9 @@ def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(place: Place) -> N
         assert refused(each.refresh) == message
         assert texts(each) == ["1"]
     assert refused(lambda: store.verify("run-7")) == "the store holds no session 'run-7'"
-    assert open_session(place.open()).claim("once")
+    for free in (store, place.open()):
+        again = open_session(free)
+        assert (again.version, texts(again), again.claim("once")) == (0, [], free is store)
 
 
 @pytest.mark.parametrize("versions", [1, 2, 5])
@@ -260,8 +262,12 @@ def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(
         assert refused(use) == "session 'run-7' was replaced by another: open it again"
     assert texts(old) == ["old", "old"]
     fresh.dispatch(Note("last"))
-    assert texts(fresh) == ["new"] * versions + ["last"]
-    assert store.verify("run-7") == versions + 1
+    again = open_session(store)
+    for each in (fresh, again):
+        assert texts(each) == ["new"] * versions + ["last"]
+    again.dispatch(Note("again"))
+    assert refused(old.refresh) == "session 'run-7' was replaced by another: open it again"
+    assert store.verify("run-7") == versions + 2
 
 
 def test_another_session_is_read_by_the_reducers_of_this_one(

@@ -406,7 +406,8 @@ def test_a_fault_at_any_bytecode_leaves_nothing_locked_and_a_call_whole(
             strike = partial(strike_at, act, point, time, fault)
             counts[worlds.judge(name, strike, fault, after, shown(point, time))] += 1
     worlds.assert_right()
-    assert counts[True] > counts[False] or not counts, counts  # enough: a small sample may be empty
+    if counts or place_type is not PostgresPlace:  # whose sample is small
+        assert counts[True] > counts[False], counts
 
 
 @pytest.mark.usefixtures("_in_this_thread")

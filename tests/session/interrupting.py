@@ -137,7 +137,8 @@ if sys.version_info >= (3, 12):  # whose ``settrace`` shows no bytecodes of a fu
             watch(0)
             monitoring.register_callback(_TOOL, _BYTECODE, None)
             monitoring.free_tool_id(_TOOL)
-            monitoring.restart_events()
+            if code is None:
+                monitoring.restart_events()
 
 else:  # before Python 3.12
 

@@ -290,11 +290,12 @@ def ended_at(connection: Connection, moment: float) -> Iterator[None]:
     statement until the server is back, and a host that is gone says nothing.
     """
     waits = vars(connection)
-    waits["wait"] = partial(_wait_until, connection, moment)
+    waits["wait"] = own = partial(_wait_until, connection, moment)
     try:
         yield
     finally:
-        del waits["wait"]
+        if waits.get("wait") is own:  # a block that Ctrl-C cut short may end late, in another's
+            del waits["wait"]
 
 
 def _wait_until(connection: Connection, moment: float, work: PQGen[T], *how: Any, **more: Any) -> T:

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NoReturn
 from unittest.mock import Mock
 
@@ -19,6 +20,7 @@ from store_places import BUSY, PLAN, call, open_session, refused
 
 from session import Session, StoreError
 from session.stores import PostgresStore
+from session.stores.postgres_link import ended_at
 
 pytestmark = pytest.mark.postgres
 NAME = "postgresql://127.0.0.1:{port}/postgres"
@@ -458,3 +460,14 @@ def test_a_statement_that_fails_within_a_transaction_ends_it(pg: Pg) -> None:
         assert refusal == reason  # enough: the end of the block raises
     assert str(caught.value) == pg.cannot("a statement of the transaction has failed: end it, and try again")
     assert (caught.value.outcome, session.version) == ("refused", 1)
+
+
+def test_a_limit_that_ctrl_c_left_behind_takes_no_other_limit_away() -> None:
+    connection: Any = SimpleNamespace()
+    left = ended_at(connection, 1)
+    left.__enter__()
+    with ended_at(connection, 2):
+        limit = connection.wait
+        left.__exit__(None, None, None)
+        assert connection.wait is limit
+    assert vars(connection) == {}

@@ -13,7 +13,6 @@ from session_records import Count, Note, OnPurposeError, Ping, called, note_sess
 
 from session import (
     Change,
-    Rewound,
     Session,
     ToolFailed,
     ToolInvoked,
@@ -85,19 +84,6 @@ def test_a_version_is_reduced_by_the_reducers_of_its_time() -> None:
         ((Note("a"),), ()),
         ((Note("a"), Note("bc")), (Count(2),)),
     ]
-
-
-def test_a_rewind_inside_a_transaction_is_part_of_it() -> None:
-    session = note_session()
-    session.dispatch(Note("a"))
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("b"))
-        session.rewind(1)
-        assert texts(session) == ["a"]
-        transaction.dispatch(Note("c"))
-    assert (texts(session), session.version) == (["a", "c"], 2)
-    assert [type(event) for event in session.history(1)[0].events] == [Note, Rewound, Note]
-    assert texts(session.at(2)) == ["a", "c"]
 
 
 def test_a_session_that_keeps_few_changes_says_which() -> None:

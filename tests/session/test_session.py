@@ -7,17 +7,14 @@ import logging
 import os
 import subprocess
 import sys
-import threading
 import tracemalloc
 import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from session_records import (
@@ -336,9 +333,6 @@ class TestEvents:
         assert str(caught.value) == f"history must be a whole number of at least 1, got {history!r}"
 
 
-IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
-
-
 class TestRollback:
     def test_only_a_snapshot_can_be_rolled_back_to(self, session: Session) -> None:
         wrong: Any = {}
@@ -386,35 +380,6 @@ class TestLife:
         gc.collect()
         assert gone() is None
         assert bus.publish(event).subscribers == ()
-
-
-TURNS = 200
-
-
-def test_readers_see_whole_transactions_and_no_halves() -> None:
-    session = note_session()
-    session.register_reducer(Count, replace_latest)
-    together, done = threading.Barrier(3), threading.Event()
-
-    def write() -> None:
-        together.wait()
-        for turn in range(1, TURNS + 1):
-            with session.transaction() as transaction:
-                transaction.dispatch(Note(str(turn)))
-                transaction.dispatch(Count(turn))
-        done.set()
-
-    def read() -> None:
-        together.wait()
-        while not done.is_set():
-            snapshot = session.snapshot()
-            count = snapshot.select_latest(Count) or Count(0)
-            assert len(snapshot.select_all(Note)) == count.total
-
-    with ThreadPoolExecutor(3) as threads:
-        for work in [threads.submit(each) for each in (write, read, read)]:
-            work.result()
-    assert session.select_latest(Count) == Count(TURNS)
 
 
 def filled() -> Session:

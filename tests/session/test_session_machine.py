@@ -148,6 +148,8 @@ class SessionMachine(RuleBasedStateMachine):
                             event = ping(session, number)
                             nested.publish(event)
                             kept.publish(event)
+                            assert nested.latest(Ping) == event
+                            assert session.select_all(Ping) == tuple(kept.log)
                         if "inner" in fails:
                             raise KeyError
                 except KeyError:

@@ -431,17 +431,19 @@ def test_the_logs_of_a_session_that_keeps_few_events_are_bounded_when_they_are_r
 
 
 def test_what_is_restored_inside_a_transaction_is_seen_there(place: Place) -> None:
-    for text in "ab":
-        open_session(place.open()).dispatch(Note(text))
-    session = open_session(place.open())
-    with session.transaction() as transaction:
-        session.reset()
-        assert (texts(session), session.select_latest(Note)) == ([], None)
-        session.rewind(1)
-        assert texts(session) == ["a"]
-        transaction.dispatch(Note("c"))
-        session.publish(Ping(1))
-        assert (texts(session), numbered(session)) == (["a", "c"], [1])
-    for each in (session, open_session(place.open())):
-        assert (texts(each), numbered(each), each.version) == (["a", "c"], [1], 3)
-        assert texts(each.at(2)) == ["a", "b"]
+    in_memory = open_session(None)
+    for opener in (lambda: in_memory, lambda: open_session(place.open())):
+        for text in "ab":
+            opener().dispatch(Note(text))
+        session = opener()
+        with session.transaction() as transaction:
+            session.reset()
+            assert (texts(session), session.select_latest(Note)) == ([], None)
+            session.rewind(1)
+            assert texts(session) == ["a"]
+            transaction.dispatch(Note("c"))
+            session.publish(Ping(1))
+            assert (texts(session), numbered(session)) == (["a", "c"], [1])
+        for each in (session, opener()):
+            assert (texts(each), numbered(each), each.version) == (["a", "c"], [1], 3)
+            assert texts(each.at(2)) == ["a", "b"]

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -236,31 +235,9 @@ def a_daemon_whose_parent_ends(here: Forking) -> int:
     return 2 * here.writes
 
 
-def in_a_pool(here: Forking) -> int:
-    _pooled[:] = [here]
-    context = multiprocessing.get_context("fork")
-    workers = [context.Process(target=here.child) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    with context.Pool(2) as pool:
-        here.write()
-        pool.map(_note, range(4))
-    for worker in workers:
-        worker.join()
-        assert worker.exitcode == 0
-    return 3 * here.writes + 4
-
-
-_pooled: list[Forking] = []  # what the workers of a pool find when they are forked
-
-
-def _note(number: int) -> None:
-    _pooled[0].session.dispatch(Note(f"pool {number}"))
-
-
 KINDS = (
     *(closed, still_writing, opened_anew, another_thread_writes, another_thread_is_in_a_transaction),
-    *(its_own_transaction, children_of_children, a_daemon_whose_parent_ends, in_a_pool),
+    *(its_own_transaction, children_of_children, a_daemon_whose_parent_ends),
 )
 
 

@@ -98,11 +98,6 @@ class PostgresServer:
             process.send_signal(how)
             process.wait(_MOST)
 
-    def restart(self, *settings: str, how: signal.Signals = signal.SIGINT) -> None:
-        """End it, and start it anew."""
-        self.stop(how)
-        self.start(*settings)
-
     def _status(self) -> str:
         pid_file = self.folder / "data" / "postmaster.pid"
         return pid_file.read_text().splitlines()[-1] if pid_file.exists() and pid_file.stat().st_size else ""

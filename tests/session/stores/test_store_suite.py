@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,12 +9,11 @@ from typing import Any
 import pytest
 from examples.folder_store import FolderStore
 from hypothesis import settings
-from postgres_server import schema_for, shared_server, store_for
 from store_places import MemoryPlace, Place, PostgresPlace, SqlitePlace
 
 from planning.testing import StoreSuite
 from session import Session, SessionId, ToolInvoked
-from session.stores import MemoryStore, SqliteStore, Store, StoredSession, StoreError, copy_session
+from session.stores import MemoryStore, Store, StoredSession, StoreError, copy_session
 
 
 class OfPlace(StoreSuite):
@@ -151,45 +147,3 @@ def test_a_store_that_cannot_be_copied_says_so(tmp_path: Path) -> None:
         source.delete("run-7")
     with pytest.raises(StoreError, match=r"^the store holds no session 'run-7'$"):
         copy_session(here, there, "run-7")
-
-
-KILLED_COPY = """
-import os, signal, sys
-from session.stores import PostgresStore, SqliteStore, copy_session
-
-class Killing(SqliteStore):
-    def changes(self, session_id, first, last):
-        if first > 256 and self.is_copying:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().changes(session_id, first, last)
-
-    def verify(self, session_id):
-        self.is_copying = False
-        found = super().verify(session_id)
-        self.is_copying = True
-        return found
-
-kind, path, place, *schema = sys.argv[1:]
-target = SqliteStore(place) if kind == "sqlite" else PostgresStore(place, schema=schema[0])
-copy_session(Killing(path), target, "run-7")
-"""
-
-
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def test_a_copy_that_is_killed_leaves_nothing_and_can_be_made_again(kind: str, tmp_path: Path) -> None:
-    source = SqliteStore(tmp_path / "plans.db")
-    session = Session(session_id="run-7", store=source)
-    session.claim("mail")
-    for _ in range(300):
-        session.publish(ToolInvoked("tool", {}, None))
-    place = [str(tmp_path / "copy.db")]
-    target: Store = SqliteStore(place[0])
-    if kind == "postgres":
-        target, place = store_for(tmp_path), [shared_server().conninfo, schema_for(tmp_path)]
-    program = [sys.executable, "-c", KILLED_COPY, kind, str(tmp_path / "plans.db"), *place]
-    assert subprocess.run(program, check=False).returncode == -signal.SIGKILL
-    assert (target.head("run-7"), target.sessions(), target.claims("run-7")) == (None, [], [])
-    assert list(target.changes("run-7", 1, 999)) == []
-    assert copy_session(source, target, "run-7") == source.head("run-7")
-    assert target.verify("run-7") == 300
-    target.close()

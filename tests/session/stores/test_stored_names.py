@@ -174,17 +174,6 @@ def importable(folder: Path, source: str | None) -> Iterator[None]:
     assert "old_place" not in sys.modules
 
 
-def test_other_slices_of_the_session_are_read_and_written(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moved(path, monkeypatch)
-    other = place("other", monkeypatch, CLASSES.replace("Note", "Word"))
-    session = Session(session_id="run-7", store=SqliteStore(path))
-    session.register_reducer(other.Word, append)
-    session.dispatch(other.Word("hello"))
-    assert session.select_all(other.Word) == (other.Word("hello"),)
-
-
 @pytest.mark.parametrize("name", ["Note", "old:", ":Note", "a b:Note", "a:b:Note", ""])
 def test_what_is_not_a_written_name_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = place("somewhere", monkeypatch).Note

@@ -29,7 +29,6 @@ from session import (
     stored,
 )
 from session.stores import StoreError
-from session.stores.chain import chain_hash
 
 evolve: Any = attrs.evolve  # of whichever class; the fields are those that all of them have
 
@@ -104,31 +103,6 @@ def test_a_version_that_does_not_exist_is_refused(place: Place) -> None:
                     ask(version)
                 assert str(error.value) == f"the session has the versions 0 to 12, got {version!r}"
         assert session.version == 12
-
-
-def test_a_fork_has_the_history_claims_and_hashes_up_to_its_version(place: Place) -> None:
-    store = place.open()
-    session = open_session(store)
-    session.dispatch(Note("1"))
-    session.claim("early")
-    session.dispatch(Note("2"))
-    session.claim("late")
-    fork = session.fork(1, session_id="other", tags={"why": "trial"})
-    assert (fork.session_id, fork.version, dict(fork.tags), texts(fork)) == (
-        *("other", 1, {"why": "trial"}, ["1"]),
-    )
-    assert (fork.claim("early"), fork.claim("late")) == (False, True)
-    fork.dispatch(Note("b"))
-    assert (texts(session), texts(fork)) == (["1", "2"], ["1", "b"])
-    again = open_session(place.open(), "other")
-    assert (texts(again), again.history()) == (["1", "b"], fork.history())
-    assert again.history()[0] == session.history()[0]
-    source, own = store.changes("run-7", 1, 1)[0], store.changes("other", 2, 2)[0]
-    head = store.head("other")
-    assert own.hash == chain_hash(source.hash, own.text)
-    assert head is not None
-    assert (head.version, head.hash, head.forked_from) == (2, own.hash, (("run-7", 1),))
-    assert store.verify("other") == 2
 
 
 def test_a_fork_is_whole_where_its_session_was_open_already_and_empty(place: Place) -> None:

@@ -7,7 +7,7 @@ import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +27,6 @@ from naive_plan import (
     NaivePlan,
     plan_of,
     play_at_once,
-    reference,
     rows_of,
     start_at_once,
     toolbox_of,
@@ -47,36 +46,6 @@ def place_of(kind: str, folder: Path, example: str) -> list[str]:
 
 
 # Two processes
-
-
-@kinds
-def test_two_processes_in_turn_are_as_one(kind: str, tmp_path: Path) -> None:
-    reached = Counter[str]()
-
-    @settings(max_examples=EXAMPLES)
-    @given(turns(), st.lists(st.booleans(), min_size=60, max_size=60))
-    def check(history: Turns, hands: list[bool]) -> None:
-        calls = [call for turn in history for call in turn]
-        expected = reference(calls, reached)
-        with TemporaryDirectory() as example, ExitStack() as stack:
-            place = place_of(kind, tmp_path, example)
-            stores = [stack.enter_context(closing(opened(place, patience=30))) for _ in range(2)]
-            stack.callback(stores[0].delete, "shop")
-            sessions = [Session(session_id="shop", store=store) for store in stores]
-            boxes = [toolbox_of(session) for session in sessions]
-            for number, ((name, arguments), hand, row) in enumerate(
-                zip(calls, hands, expected, strict=False), 1
-            ):
-                context = {"call_id": f"call_{number}", "actor": "clerk"}
-                result = boxes[hand].call(name, arguments, context=context)
-                assert (result.success, result.code, result.message) == row["result"]
-                assert plan_of(sessions[hand]) == row["plan"]
-            assert [session.refresh() for session in sessions] == [len(calls)] * 2
-            assert [rows_of(session) for session in sessions] == [expected] * 2
-        reached["turns"] += sum(one != other for one, other in pairwise(hands[: len(calls)]))
-
-    check()
-    assert reached["turns"] > 0
 
 
 @pytest.fixture(scope="module")

@@ -60,15 +60,6 @@ def hold(entered, leave):
         entered.set()
         leave.wait()
 """,
-    "a nested transaction": """
-def hold(entered, leave):
-    with session.transaction() as outer:
-        outer.dispatch(Note("half"))
-        with session.transaction() as transaction:
-            transaction.dispatch(Note("more"))
-            entered.set()
-            leave.wait()
-""",
     "a reducer": """
 def hold(entered, leave):
     def slow(slice_, event):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from session_records import Count, Note, OnPurposeError, Ping, called, note_session, ping, texts
+from session_records import Count, Note, OnPurposeError, Ping, called, note_session, ping
 
 from session import (
     Change,
@@ -218,20 +218,3 @@ def test_every_version_stays_what_it_was(is_stored: bool, seed: int, monkeypatch
         assert {version: state(copy.at(version)) for version in known} == known
         assert state(copy) == state(session)
         assert [change.events for change in copy.history()] == [each.events for each in session.history()]
-
-
-def test_what_a_nested_transaction_carries_or_entails_is_in_the_past_once_and_in_its_place() -> None:
-    session = note_session()
-    session.register_guard(Note, lambda note, _transaction: (Count(len(note.text)),))
-    first, second = Note("a"), Note("bc")
-    with session.transaction() as transaction:
-        transaction.dispatch(first)
-        session.publish(called(session, first))
-        with session.transaction() as inner:
-            inner.dispatch(second)
-        transaction.publish(called(session, second))
-        with session.transaction() as inner:
-            inner.publish(called(session, first))
-    session.dispatch(Note("later"))
-    assert (texts(session.at(1)), texts(session)) == (["a", "bc", "a"], ["a", "bc", "a", "later"])
-    assert (session.rewind(1), texts(session)) == (3, ["a", "bc", "a"])

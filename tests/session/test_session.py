@@ -341,24 +341,6 @@ class TestRollback:
         assert str(caught.value) == "rollback takes a Snapshot, got dict"
 
 
-class TestReset:
-    def test_reset_empties_the_slices_and_keeps_reducers_views_and_event_logs(self, session: Session) -> None:
-        session.register_reducer(Note, append)
-        session.register_reducer(Ping, keep_last(1))
-        session.register_view(Count, lambda select: (Count(len(select(Note))),))
-        session.publish(called(session, Note("a")))
-        session.publish(ping(session, 1))
-        before = session.snapshot()
-        session.reset()
-        assert (session.select_all(Note), session.select_all(Count)) == ((), (Count(0),))
-        assert (len(session.select_all(ToolInvoked)), len(session.select_all(Ping))) == (1, 1)
-        assert session.snapshot() == Session().snapshot()
-        session.dispatch(Note("b"))
-        assert session.select_all(Note) == (Note("b"),)
-        session.rollback(before)
-        assert session.select_all(Note) == (Note("a"),)
-
-
 class TestClone:
     def test_a_clone_shares_the_bus_and_the_tags_and_has_an_identity_of_its_own(self) -> None:
         session = Session(tags={"run": "7"}, parent=Session())

@@ -176,6 +176,13 @@ class SessionMachine(RuleBasedStateMachine):
         model.state = dict(pair[1])
         model.commit()
 
+    @rule(which=which)
+    def reset(self, which: int) -> None:
+        session, model = self.pick(which)
+        session.reset()
+        model.state = {}
+        model.commit()
+
     @rule(which=which, back=st.integers(0, 80))
     def rewind(self, which: int, back: int) -> None:
         session, model = self.pick(which)

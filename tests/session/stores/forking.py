@@ -136,17 +136,11 @@ def closed(here: Forking) -> int:
     return 2 * here.writes
 
 
-def still_writing(here: Forking, *, opens: bool = False) -> int:
+def still_writing(here: Forking) -> int:
     waits = here.beside(), here.fork()
-    if opens:
-        here.session = here.opened()
     here.write()
     ended(*waits)
     return 3 * here.writes
-
-
-def opened_anew(here: Forking) -> int:
-    return still_writing(here, opens=True)
 
 
 def another_thread_writes(here: Forking) -> int:
@@ -236,7 +230,7 @@ def a_daemon_whose_parent_ends(here: Forking) -> int:
 
 
 KINDS = (
-    *(closed, still_writing, opened_anew, another_thread_writes, another_thread_is_in_a_transaction),
+    *(closed, still_writing, another_thread_writes, another_thread_is_in_a_transaction),
     *(its_own_transaction, children_of_children, a_daemon_whose_parent_ends),
 )
 

@@ -231,18 +231,6 @@ def test_what_the_server_refuses_a_change_for_is_said_with_what_to_do(pg: Pg) ->
     assert session.version == 1
 
 
-def test_a_user_without_rights_is_said_what_to_ask_for(pg: Pg) -> None:
-    pg.execute("DROP ROLE IF EXISTS ann")
-    pg.execute("CREATE ROLE ann LOGIN PASSWORD 'word'")
-    address = f"postgresql://ann:word@127.0.0.1:{pg.server.port}/postgres"
-    for schema, ask in ((pg.schema, PostgresStore.sessions), ("of ann", PostgresStore.create)):
-        store = PostgresStore(address, schema=schema)
-        with pytest.raises(StoreError) as caught:
-            ask(store)
-        assert (str(caught.value), caught.value.outcome) == (pg.cannot(REASONS["42501"]), "refused")
-    pg.execute("DROP ROLE ann")
-
-
 WORDS = {
     'password authentication failed for user "ann"': DENIED,
     "no pg_hba.conf entry for host": DENIED,

@@ -181,27 +181,6 @@ def test_a_file_that_is_gone_refuses_and_is_not_made_anew(path: Path) -> None:
     assert (session.version, list(path.parent.iterdir())) == (1, [])
 
 
-def test_the_event_loop_is_free_while_another_process_holds_the_lock(path: Path) -> None:
-    _, toolbox = on_file(path, timeout=60)
-    toolbox.invoke("planning_setup_plan", SETUP)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-
-    async def run() -> tuple[int, bool]:
-        call = asyncio.ensure_future(
-            toolbox.acall("planning_mark_step", {"step_id": "S001", "status": "done"})
-        )
-        ticks = 0
-        for _ in range(20):
-            await asyncio.sleep(0.001)
-            ticks += not call.done()
-        other.execute("ROLLBACK")
-        return ticks, (await call).success
-
-    assert asyncio.run(run()) == (20, True)
-    other.close()
-
-
 def test_a_direct_writer_takes_a_version_for_each_lock(path: Path) -> None:
     store = SqliteStore(path)
     open_session(store).dispatch(Note("first"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import attrs
@@ -243,36 +244,24 @@ def test_a_rollback_frees_no_key_and_a_rewind_does(place: Place) -> None:
     assert (mark(session, "S001", idempotency_key="1").message, session.version) == (first.message, 5)
 
 
-def test_a_key_finds_its_last_call_on_the_present_branch(place: Place) -> None:
-    def call_of(key: str, number: int) -> ToolInvoked:
-        return ToolInvoked(f"call {number}", {}, None, idempotency_key=key)
+def test_a_transaction_takes_one_key_and_finds_its_call(place: Place) -> None:
+    def call_of(key: str) -> ToolInvoked:
+        return ToolInvoked(f"call {key}", {}, None, idempotency_key=key)
 
-    def names(session: Session) -> list[str | None]:
-        found = [session.find_call(key) for key in "123"]
-        return [None if each is None else each.name for each in found]
-
+    other_key = "the open transaction has a call with another idempotency key: end it first"
     for session in (Session(), open_session(place.open())):
-        for number, key in enumerate("121", 1):
-            session.publish(call_of(key, number))
-        assert names(session) == ["call 3", "call 2", None]
-        with pytest.raises(TransactionError) as caught, session.transaction() as transaction:
-            transaction.publish(call_of("3", 4))
-            assert names(session) == ["call 3", "call 2", "call 4"]
-            transaction.publish(call_of("4", 5))
-        other_key = "the open transaction has a call with another idempotency key: end it first"
-        assert str(caught.value) == other_key
-        with pytest.raises(TransactionError) as caught, session.transaction() as transaction:
-            transaction.publish(call_of("3", 4))
-            session.find_call("1")
-        assert str(caught.value) == other_key
+        session.publish(call_of("1"))
+        publish, find = session.publish, session.find_call
+        for act in (partial(publish, call_of("4")), partial(find, "1")):
+            with pytest.raises(TransactionError) as caught, session.transaction():
+                publish(call_of("3"))
+                assert getattr(find("3"), "name", None) == "call 3"
+                act()
+            assert str(caught.value) == other_key
         with pytest.raises(TransactionError) as caught, session.transaction():
             session.refresh()
         assert str(caught.value) == ("refresh outside of transactions: inside, you have the newest version")
-        assert names(session.fork(1, session_id="early")) == ["call 1", None, None]
-        two = ["call 1", "call 2", None]
-        for version, found in ((2, two), (0, [None] * 3), (2, two)):
-            session.rewind(version)
-            assert names(session) == found
+        assert find("3") is None
 
 
 def test_a_slice_that_nobody_knows_here_is_carried_through_checkpoints_unharmed(
@@ -283,14 +272,14 @@ def test_a_slice_that_nobody_knows_here_is_carried_through_checkpoints_unharmed(
     for number in range(8):
         whole.dispatch(Note(str(number)))
         whole.dispatch(Count(number + 1))
-    partial = Session(session_id="run-7", store=place.open())
-    partial.register_reducer(Thing, append)
+    other = Session(session_id="run-7", store=place.open())
+    other.register_reducer(Thing, append)
     for number in range(20):
-        partial.dispatch(Thing(number))
+        other.dispatch(Thing(number))
         if number % 7 == 3:
-            partial.rewind(partial.version - 1)
-    assert partial.version == 16 + 20 + 3
-    assert refused(partial.snapshot) == (
+            other.rewind(other.version - 1)
+    assert other.version == 16 + 20 + 3
+    assert refused(other.snapshot) == (
         "the session has a slice that is unknown here, session_records:Count: import its module and "
         "register its reducers first"
     )
@@ -304,9 +293,9 @@ def test_a_slice_that_nobody_knows_here_is_carried_through_checkpoints_unharmed(
         [str(number) for number in range(8)],
         [str(number) for number in range(8)],
     ]
-    partial.reset()
+    other.reset()
     assert (texts(open_session(place.open())), place.open().verify("run-7")) == ([], 40)
-    partial.rewind(16)
+    other.rewind(16)
     assert texts(open_session(place.open())) == [str(number) for number in range(8)]
 
 

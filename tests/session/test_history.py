@@ -5,70 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from session_records import Count, Note, OnPurposeError, Ping, called, note_session, ping
+from session_records import Count, Note, OnPurposeError, called, note_session
 
 from session import (
-    Change,
     Session,
-    ToolFailed,
     ToolInvoked,
     Transaction,
-    VersionError,
     append,
     replace_latest,
     select_all,
     stored,
 )
 from session.stores import MemoryStore
-
-
-def told(session: Session, after: int = 0) -> list[tuple[int, tuple[object, ...], bool]]:
-    return [(change.version, change.events, change.changed) for change in session.history(after)]
-
-
-def test_every_commit_that_publishes_or_changes_is_a_version() -> None:
-    session = note_session()
-    assert (session.version, session.history()) == (0, ())
-    session.dispatch(Note("a"))
-    call = called(session, Note("b"))
-    session.publish(call)
-    refused = ToolFailed("search", "refused", session_id=session.session_id)
-    session.publish(refused)
-    session.dispatch(Count(1))  # no reducer answers it
-    with session.transaction():
-        pass
-    heard = ping(session)
-    session.bus.publish(heard)
-    assert told(session) == [
-        (1, (Note("a"),), True),
-        (2, (call,), True),
-        (3, (refused,), False),
-        (4, (heard,), False),
-    ]
-    assert told(session, after=3) == [(4, (heard,), False)]
-    assert session.version == 4
-
-
-def test_a_change_knows_its_time_its_actor_and_its_call() -> None:
-    session = note_session()
-    before = datetime.now(UTC)
-    with session.transaction(actor="host", call_id="call-1") as transaction:
-        transaction.dispatch(Note("a"))
-    session.publish(Ping(session_id=session.session_id, actor="planner", call_id="call-2"))
-    with session.transaction() as transaction, session.transaction(actor="inner") as inner:
-        inner.dispatch(Note("b"))
-    changes = session.history()
-    assert [(change.actor, change.call_id) for change in changes] == [
-        ("host", "call-1"),
-        ("planner", "call-2"),
-        ("inner", None),
-    ]
-    assert all(before <= change.at <= datetime.now(UTC) + timedelta(seconds=1) for change in changes)
-    assert changes[0] == Change(1, changes[0].at, (Note("a"),), "host", "call-1")
 
 
 def test_a_version_is_reduced_by_the_reducers_of_its_time() -> None:
@@ -84,20 +35,6 @@ def test_a_version_is_reduced_by_the_reducers_of_its_time() -> None:
         ((Note("a"),), ()),
         ((Note("a"), Note("bc")), (Count(2),)),
     ]
-
-
-def test_a_session_that_keeps_few_changes_says_which() -> None:
-    session = note_session(history=3)
-    for number in range(100):
-        session.dispatch(Note(str(number)))
-    assert [change.version for change in session.history(97)] == [98, 99, 100]
-    assert session.at(97).select_latest(Note) == Note("96")
-    for call in (session.at, session.history, session.rewind, session.fork):
-        with pytest.raises(VersionError) as caught:
-            call(96)
-        assert str(caught.value) == (
-            "version 96 is no longer kept: the session keeps its last 3 changes; ask for 97 or later"
-        )
 
 
 @pytest.mark.parametrize("version", [0, 1, 40, 42])

@@ -159,10 +159,14 @@ def lived(session: Session) -> Session:
     session.rollback(taken)
     mark(session, "S002", idempotency_key="k2")
     session.rewind(5, actor="host")
-    with session.transaction(actor="both", call_id="c9") as transaction:
+    with session.transaction(call_id="c9") as transaction:
         transaction.dispatch(Note("two"))
-        transaction.dispatch(Count(2))
-        transaction.publish(Ping(6))
+        with session.transaction(actor="both") as inner:
+            inner.dispatch(Count(2))
+            inner.publish(Ping(6))
+    session.dispatch(Ellipsis)  # no reducer answers it
+    with session.transaction():
+        pass
     return session
 
 

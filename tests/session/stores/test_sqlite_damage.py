@@ -32,9 +32,8 @@ from typer.testing import CliRunner
 from planning import Plan
 from planning.cli.app import app
 from planning.plan.commands import MarkStep, SetupPlan
-from planning.suite.tools import register_plan
 from planning.view.sources import StoreSource
-from session import Session, StoreError, ToolInvoked, stored
+from session import StoreError, ToolInvoked, stored
 from session.stores import Checkpoint, MemoryStore, SqliteStore, Store, StoredChange, StoredSession
 from session.stores.chain import chain_hash, check_of, key_of
 
@@ -352,15 +351,6 @@ def test_a_record_that_disagrees_with_the_changes_is_damage(path: Path) -> None:
         write_head(connection, attrs.evolve(head, hash=early.hash).row()[:-1])
     for work in (open_session(SqliteStore(path)).history, lambda: SqliteStore(path).verify("run-7")):
         assert refused(work) == DAMAGED.format(20, 19)
-
-
-def test_only_registered_types_are_built(path: Path) -> None:
-    session = Session(session_id="run-7", store=SqliteStore(path))
-    register_plan(session)
-    assert refused(session.history) == (
-        "version 5: 'session_records:Note' is unknown here: import its module and register a reducer for it, "
-        "or pass the class to session.register_types"
-    )
 
 
 # Beside a writer

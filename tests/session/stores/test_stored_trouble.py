@@ -9,9 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from unittest.mock import patch
 
-import attrs
 import pytest
 from session_records import Note, Ping, texts
 from store_places import (
@@ -27,10 +25,9 @@ from store_places import (
     store_of,
 )
 
-from session import Session, ToolInvoked, append, stored
+from session import Session, ToolInvoked, stored
 from session.events import SessionId
-from session.stores import MemoryStore, SqliteStore, StoredSession, StoreError
-from session.stores.chain import damaged
+from session.stores import SqliteStore, StoredSession, StoreError
 
 NO_STORE = (
     "{} is not a store of sessions any more, it was overwritten or cut: end the programs that use it, and "
@@ -276,19 +273,3 @@ def test_a_store_that_fails_while_changes_are_taken_over_is_read_on_from_there(
     reader.dispatch(Ping(601))
     assert numbered(reader) == list(range(602))
     assert reader.version == store.verify("run-7") == 602
-
-
-def test_a_store_that_has_lost_changes_says_which_is_the_first() -> None:
-    store = MemoryStore()
-    session = Session(session_id="a", store=store)
-    session.register_reducer(Note, append)
-    for number in range(3):
-        session.dispatch(Note(str(number)))
-    kept = store.head("a")
-    assert kept is not None
-    lost = patch.object(store, "head", lambda _session_id: attrs.evolve(kept, version=1))
-    with lost, pytest.raises(StoreError) as caught:
-        session.refresh()
-    assert (caught.value.version, str(caught.value)) == (2, damaged(2))
-    session.refresh()
-    assert texts(session) == ["0", "1", "2"]

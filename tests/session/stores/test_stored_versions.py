@@ -314,8 +314,12 @@ def test_a_clone_can_go_back_to_the_version_that_it_began_with(place: Place) -> 
     few.register_reducer(Note, append)
     clone = few.clone()
     clone.dispatch(Note("c"))
-    with pytest.raises(VersionError, match="its last 9 changes; ask for 2 or later"):
-        clone.at(1)
+    for ask in (clone.at, clone.history, clone.rewind, clone.fork):
+        with pytest.raises(VersionError) as caught:
+            ask(1)
+        assert str(caught.value) == (
+            "version 1 is no longer kept: the session keeps its last 9 changes; ask for 2 or later"
+        )
 
 
 def test_a_slice_without_its_reducers_is_an_error_only_when_it_is_selected(place: Place) -> None:

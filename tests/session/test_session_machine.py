@@ -13,7 +13,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 from session_records import Ping, ping
 
-from session import Reducer, Session, Snapshot, VersionError, append, keep_last, replace_latest, upsert_by
+from session import (
+    Reducer,
+    Session,
+    Snapshot,
+    VersionError,
+    append,
+    keep_last,
+    replace_latest,
+    select_all,
+    select_latest,
+    select_where,
+    upsert_by,
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +102,13 @@ def attempt(work: Callable[[Item], None], number: int) -> None:
         assert number < 0
 
 
+def check_selectors(source: Session | Snapshot, kind: type[Any], expected: tuple[Any, ...]) -> None:
+    assert select_latest(source, kind) == (expected[-1] if expected else None)
+    assert select_all(source, kind) == expected
+    odd = tuple(each for each in expected if each.number % 2)
+    assert select_where(source, kind, lambda each: each.number % 2 == 1) == odd
+
+
 class SessionMachine(RuleBasedStateMachine):
     """Several sessions, clones among them, and every snapshot that was ever taken."""
 
@@ -150,6 +169,7 @@ class SessionMachine(RuleBasedStateMachine):
                             kept.publish(event)
                             assert nested.latest(Ping) == event
                             assert session.select_all(Ping) == tuple(kept.log)
+                            self.taken.append((session.snapshot(), kept.state))
                         if "inner" in fails:
                             raise KeyError
                 except KeyError:
@@ -249,15 +269,15 @@ class SessionMachine(RuleBasedStateMachine):
     def every_session_is_what_its_model_is(self) -> None:
         for session, model in self.pairs:
             for kind in REDUCERS:
-                expected = model.state.get(kind, ())
-                assert session.select_latest(kind) == (expected[-1] if expected else None)
-                assert session.select_all(kind) == expected
-            assert session.select_all(Ping) == tuple(model.log)
+                check_selectors(session, kind, model.state.get(kind, ()))
+            check_selectors(session, Ping, tuple(model.log))
+            check_selectors(session, object, ())
 
     @invariant()
     def no_snapshot_ever_changes(self) -> None:
         for snapshot, state in self.taken:
             assert dict(snapshot.slices) == state
+            check_selectors(snapshot, Item, state.get(Item, ()))
 
 
 TestSessionMachine = SessionMachine.TestCase

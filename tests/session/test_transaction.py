@@ -222,15 +222,6 @@ def test_a_reducer_cannot_be_registered_inside(session: Session) -> None:
     assert texts(session) == []
 
 
-def test_a_snapshot_within_a_transaction_does_not_change_with_it() -> None:
-    session = note_session()
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("a"))
-        snapshot = session.snapshot()
-        transaction.dispatch(Note("b"))
-    assert snapshot.select_all(Note) == (Note("a"),)
-
-
 def refuse_once() -> Reducer:
     """A reducer that refuses the first event and appends the others."""
     refusals = [ValueError("refused")]

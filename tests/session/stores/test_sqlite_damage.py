@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from store_places import (
     Place,
     SqlitePlace,
     lived,
+    numbered,
     open_session,
     refused,
     state_of,
@@ -33,7 +35,7 @@ from planning import Plan
 from planning.cli.app import app
 from planning.plan.commands import MarkStep, SetupPlan
 from planning.view.sources import StoreSource
-from session import StoreError, ToolInvoked, stored
+from session import Session, SessionId, StoreError, ToolInvoked, stored
 from session.stores import Checkpoint, MemoryStore, SqliteStore, Store, StoredChange, StoredSession
 from session.stores.chain import chain_hash, check_of, key_of
 
@@ -152,31 +154,40 @@ def write_head(connection: sqlite3.Connection, values: tuple[Any, ...]) -> None:
     )
 
 
-def read_all(path: Path) -> list[StoreError]:
-    """What every reader says of the session; anything but a StoreError is raised."""
-    store = SqliteStore(path)
-    session = open_session(store)
-    readers: list[Callable[[], object]] = [
-        lambda: session.select_latest(Plan),
-        lambda: session.select_all(ToolInvoked),
-        session.snapshot,
-        session.history,
-        *(
-            lambda version=version: session.at(version).select_latest(Plan)
-            for version in range(session.version)
-        ),
-        lambda: list(store.watch("run-7", after=0, timeout=0)),
-        lambda: store.verify("run-7"),
-        lambda: session.fork(5, session_id="fork").select_latest(Plan),
-    ]
-    errors = []
-    for read in readers:
-        try:
-            read()
-        except StoreError as error:
-            errors.append(error)
-    store.close()
-    return errors
+READS: dict[str, Callable[[Session], object]] = {
+    "states": states_of,
+    "now": state_of,
+    "history": lambda session: session.history(),
+    "pings": numbered,
+    "calls": lambda session: [session.find_call(key) for key in ("k1", "k2", "k3")],
+    "log": lambda session: session.select_all(ToolInvoked),
+    "snapshot": lambda session: dict(session.snapshot().slices),
+    "head": lambda session: store_of(session).head("run-7"),
+    "verify": lambda session: store_of(session).verify("run-7"),
+    "watch": lambda session: list(store_of(session).watch("run-7", after=0, timeout=0)),
+    "sessions": lambda session: [sound(each) for each in store_of(session).sessions()],
+    "fork": lambda session: states_of(session.fork(5)),
+}
+
+
+def sound(record: StoredSession) -> tuple[SessionId, int]:
+    if record.damage is not None:
+        raise StoreError(record.damage)
+    return record.session_id, record.version
+
+
+def seen(path: Path) -> tuple[dict[str, object], list[StoreError]]:
+    """What each read gives, and the errors of the others; anything but a StoreError is raised."""
+    found, errors = dict[str, object](), list[StoreError]()
+    with suppress(StoreError), closing(SqliteStore(path)) as store:
+        session = open_session(store)
+        for name, read in READS.items():
+            try:
+                found[name] = read(session)
+            except StoreError as error:
+                assert str(error)
+                errors.append(error)
+    return found, errors
 
 
 def printed(*arguments: str) -> tuple[int, str]:
@@ -192,7 +203,7 @@ def test_contents_that_cannot_be_read_are_an_error_with_the_version_and_hide_no_
 ) -> None:
     version = texts(path, table)[-2][0]
     rewritten(path, table, version, text)
-    errors = read_all(path)
+    _, errors = seen(path)
     assert errors
     following = {20} if table == "checkpoints" else set()  # the next one, which does not follow from it
     assert {error.version for error in errors} - following == {version}
@@ -210,6 +221,27 @@ def test_contents_that_cannot_be_read_are_an_error_with_the_version_and_hide_no_
     for command in ("show", "history", "verify"):
         code, output = printed(command, str(path), "run-7")
         assert (code in {0, 1, 2}, "Traceback" in output) == (True, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [96, 1021, 4096])
+def test_whatever_is_read_of_a_damaged_file_is_right_or_refused(path: Path, size: int) -> None:
+    data = path.read_bytes()
+    right, _ = seen(path)
+    assert right.keys() == READS.keys()
+    noise, refusals = random.Random(size), 0  # noqa: S311 - any bytes
+    starts = [start for start in range(0, len(data), size) if any(data[start : start + size])]
+    for start in starts[:: max(1, len(starts) // 20)]:
+        for block in (bytes(size), b"\xff" * size, noise.randbytes(size)):
+            for name in ("plans.db-wal", "plans.db-shm"):
+                path.with_name(name).unlink(missing_ok=True)
+            path.write_bytes((data[:start] + block + data[start + size :])[: len(data)])
+            found, _ = seen(path)
+            refusals += len(found) < len(right)
+            wrong = {name for name in found if found[name] != right[name]}
+            # What finds calls by their keys has no checksum.
+            assert wrong <= {"calls"}, (start, block[:4])
+    assert refusals
 
 
 def message_of(read: Callable[[], object]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -15,19 +14,16 @@ from session_records import Note, Ping, texts
 from store_places import (
     PLAN,
     call,
-    lived,
     mark,
     numbered,
     open_session,
     refused,
-    state_of,
-    states_of,
     store_of,
 )
 
-from session import Session, ToolInvoked, stored
+from session import Session
 from session.events import SessionId
-from session.stores import SqliteStore, StoredSession, StoreError
+from session.stores import SqliteStore, StoreError
 
 NO_STORE = (
     "{} is not a store of sessions any more, it was overwritten or cut: end the programs that use it, and "
@@ -35,71 +31,6 @@ NO_STORE = (
 )
 CUT = "{}, or its WAL, was cut: end the programs that use it, and restore it from a copy"
 OTHER = "another file has replaced {}, or its WAL: end the programs that use it, and open it again"
-
-
-READS: dict[str, Callable[[Session], object]] = {
-    "states": states_of,
-    "now": state_of,
-    "history": lambda session: session.history(),
-    "pings": numbered,
-    "calls": lambda session: [session.find_call(key) for key in ("k1", "k2", "k3")],
-    "log": lambda session: session.select_all(ToolInvoked),
-    "snapshot": lambda session: dict(session.snapshot().slices),
-    "head": lambda session: store_of(session).head("run-7"),
-    "verify": lambda session: store_of(session).verify("run-7"),
-    "fork": lambda session: store_of(session).verify("fork"),
-    "watch": lambda session: list(store_of(session).watch("run-7", after=0, timeout=0)),
-    "sessions": lambda session: [sound(each) for each in store_of(session).sessions()],
-}
-
-
-def sound(record: StoredSession) -> tuple[SessionId, int]:
-    if record.damage is not None:
-        raise StoreError(record.damage)
-    return record.session_id, record.version
-
-
-def seen(path: Path) -> dict[str, object]:
-    """What each read gives, or that it is refused."""
-    try:
-        session = open_session(SqliteStore(path))
-    except StoreError:
-        return {}
-    found: dict[str, object] = {}
-    for name, read in READS.items():
-        try:
-            found[name] = read(session)
-        except StoreError as error:
-            assert str(error)
-    store_of(session).close()
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [96, 1021, 4096])
-def test_whatever_is_read_of_a_damaged_file_is_right_or_refused(
-    path: Path, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stored, "CHECKPOINT", 3)
-    session = lived(open_session(SqliteStore(path)))
-    session.claim("once")
-    session.fork(6, session_id="fork")
-    store_of(session).close()
-    data, right = path.read_bytes(), seen(path)
-    assert right.keys() == READS.keys()
-    noise, refusals = random.Random(size), 0  # noqa: S311 - any bytes
-    starts = [start for start in range(0, len(data), size) if any(data[start : start + size])]
-    for start in starts[:: max(1, len(starts) // 20)]:
-        for block in (bytes(size), b"\xff" * size, noise.randbytes(size)):
-            for name in ("plans.db-wal", "plans.db-shm"):
-                path.with_name(name).unlink(missing_ok=True)
-            path.write_bytes((data[:start] + block + data[start + size :])[: len(data)])
-            found = seen(path)
-            refusals += len(found) < len(right)
-            wrong = [name for name in found if found[name] != right[name]]
-            # What finds calls by their keys has no checksum.
-            assert set(wrong) <= {"calls"}, (start, block[:4])
-    assert refusals
 
 
 # Another store in the same file

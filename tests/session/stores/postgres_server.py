@@ -148,6 +148,11 @@ def schema_for(folder: Path) -> str:
     return schema
 
 
+def place_of(kind: str, folder: Path) -> list[str]:
+    """The place of a store, as another process is given it."""
+    return [str(folder / "plans.db")] if kind == "sqlite" else [shared_server().conninfo, schema_for(folder)]
+
+
 def drop_schema(folder: Path) -> None:
     """Drop the schema of a folder, with its tables."""
     import psycopg

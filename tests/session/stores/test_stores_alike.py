@@ -17,7 +17,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgres_server import schema_for, shared_server
+from postgres_server import place_of
 from served_calls import opened
 from session_records import Count, Note, Ping
 from store_places import PLACES, PLAN, call, numbered, open_session, state_of
@@ -37,12 +37,6 @@ from session.stores import MemoryStore, Store, copy_session
 
 EXAMPLES = settings().max_examples
 Turns = list[list[Call]]
-kinds = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-
-
-def place_of(kind: str, folder: Path, example: str) -> list[str]:
-    """Where a store is, as another process is given it; a file for each example."""
-    return [f"{example}/plans.db"] if kind == "sqlite" else [shared_server().conninfo, schema_for(folder)]
 
 
 # Two processes
@@ -56,33 +50,30 @@ def workers() -> Iterator[ProcessPoolExecutor]:
         yield workers
 
 
-@kinds
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_what_two_processes_do_at_once_is_one_history_that_answers_both(
     kind: str, tmp_path: Path, workers: ProcessPoolExecutor
 ) -> None:
-    reached = Counter[str]()
+    reached, place = Counter[str](), place_of(kind, tmp_path)
 
     @settings(max_examples=max(4, EXAMPLES // 2))
     @given(st.tuples(turns(), turns()))
     def check(histories: tuple[Turns, Turns]) -> None:
         calls: dict[str, Call] = {}
         answers: dict[str, tuple[bool, str]] = {}
-        with TemporaryDirectory() as example:
-            place, sent = place_of(kind, tmp_path, example), []
-            for hand, history in zip("ab", histories, strict=True):
-                own = {f"{hand}{number}": call for number, call in enumerate(chain(*history))}
-                calls |= own
-                sent.append([(*call, {"call_id": call_id}) for call_id, call in own.items()])
-            played = workers.map(play_at_once, [place] * 2, sent)
-            for asked, made in zip(sent, played, strict=True):
-                answers |= {
-                    context["call_id"]: answer for (*_, context), answer in zip(asked, made, strict=True)
-                }
-            with closing(opened(place, patience=30)) as store:
-                session = Session(session_id="shop", store=store)
-                toolbox_of(session)
-                rows = rows_of(session)
-                store.delete("shop")
+        sent = []
+        for hand, history in zip("ab", histories, strict=True):
+            own = {f"{hand}{number}": call for number, call in enumerate(chain(*history))}
+            calls |= own
+            sent.append([(*call, {"call_id": call_id}) for call_id, call in own.items()])
+        played = workers.map(play_at_once, [place] * 2, sent)
+        for asked, made in zip(sent, played, strict=True):
+            answers |= {context["call_id"]: answer for (*_, context), answer in zip(asked, made, strict=True)}
+        with closing(opened(place, patience=30)) as store:
+            session = Session(session_id="shop", store=store)
+            toolbox_of(session)
+            rows = rows_of(session)
+            store.delete("shop")
         order = [row["call"][0] for row in rows]
         lost = calls.keys() - set(order)  # a read or a refusal waits for no writer
         assert [each for each in lost if answers[each][0] and calls[each][0] != "planning_read_plan"] == []

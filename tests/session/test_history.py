@@ -77,7 +77,6 @@ def entail(note: Note, transaction: Transaction) -> tuple[Count, ...]:
 
 
 def note_call(event: ToolInvoked, transaction: Transaction) -> tuple[Note, ...]:
-    """A call entails a note, or dispatches a count."""
     if event.name.endswith("dispatches"):
         transaction.dispatch(Count(len(event.name)))
     return (Note(event.name),) if event.name.endswith("entails") else ()

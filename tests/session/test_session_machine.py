@@ -89,7 +89,6 @@ class Model:
         self.log = [*self.log, event][-(self.history or 0) :]
 
     def commit(self) -> None:
-        """Keep a version, if something happened."""
         if self.versions[-1][0] is not self.state or self.versions[-1][1] is not self.log:
             self.versions = [*self.versions, (self.state, self.log)]
 

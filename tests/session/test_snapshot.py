@@ -314,7 +314,6 @@ GREEN = ": a codec_records:Colour is refused by its type: 'green' is not a valid
 
 
 def refusal(text: Any, **given: Any) -> str:
-    """What the reading of a text is refused with."""
     with pytest.raises(SnapshotError) as caught:
         Snapshot.from_json(text, **given)
     assert isinstance(caught.value, SessionError)

@@ -223,7 +223,6 @@ def test_a_reducer_cannot_be_registered_inside(session: Session) -> None:
 
 
 def refuse_once() -> Reducer:
-    """A reducer that refuses the first event and appends the others."""
     refusals = [ValueError("refused")]
 
     def reduce(slice_: tuple[object, ...], event: object) -> tuple[object, ...]:

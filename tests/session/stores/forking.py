@@ -102,7 +102,6 @@ class Forking:
         return wait
 
     def fork(self, work: Work | None = None) -> Work:
-        """Work in a child; returns what waits for its end."""
         pid = os.fork()
         if not pid:
             signal.alarm(60)  # what hangs ends

@@ -47,7 +47,6 @@ def opened(path: Path, name: str) -> Session:
 
 
 def read_of(session: Session) -> dict[str, Any]:
-    """All that is read of a session."""
     versions = {version: session.at(version) for version in range(1, session.version + 1)}
     plans = {version: past.select_latest(Plan) for version, past in versions.items() if version < 12}
     return {

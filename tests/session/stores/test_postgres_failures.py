@@ -46,8 +46,6 @@ def server() -> Iterator[PostgresServer]:
 
 
 class Pg:
-    """A schema of the server, and stores on it."""
-
     def __init__(self, server: PostgresServer) -> None:
         self.server = server
         self.schema = server.schema()
@@ -65,7 +63,6 @@ class Pg:
             return cursor.fetchall() if cursor.description else []
 
     def cannot(self, reason: str) -> str:
-        """The message of a store that cannot be used."""
         return f"the store {NAME.format(port=self.server.port)} cannot be used: {reason}"
 
 

@@ -55,7 +55,6 @@ class Process:
         lines.put("")
 
     def begin(self, script: Script) -> None:
-        """Let it run a script."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(script) + "\n")
         self._process.stdin.flush()
@@ -79,7 +78,6 @@ class Process:
                 return answers
 
     def close(self) -> None:
-        """End it."""
         self._process.kill()
         self._process.communicate()
 
@@ -96,7 +94,6 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def set_up(place: list[str], users: set[str]) -> None:
-    """Give each user a plan."""
     with closing(opened(place, 5)) as store:
         for user in users:
             session = Session(session_id=user, store=store)
@@ -105,7 +102,6 @@ def set_up(place: list[str], users: set[str]) -> None:
 
 
 def run_all(processes: list[Process], scripts: list[Script], kills: list[int | None]) -> list[list[Answer]]:
-    """Run a script in each process at once; what each answered."""
     for process, script in zip(processes, scripts, strict=False):
         process.begin(script)
     found: list[list[Answer]] = [[] for _ in scripts]
@@ -122,7 +118,6 @@ def run_all(processes: list[Process], scripts: list[Script], kills: list[int | N
 
 
 def check(place: list[str], scripts: list[Script], answered: list[list[Answer]]) -> None:
-    """Compare what was answered with what is there."""
     users = {call["number"]: call["user"] for script in scripts for each in script["loops"] for call in each}
     answers = {answer["number"]: answer for each in answered for answer in each}
     made = defaultdict[str, list[Answer]](list)

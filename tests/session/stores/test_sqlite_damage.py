@@ -106,7 +106,6 @@ def path(tmp_path: Path, busy: bytes, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def execute(path: Path, statement: str) -> None:
-    """What damages a file."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
 
@@ -147,7 +146,6 @@ def rewritten(path: Path, table: str, version: int, text: str) -> None:
 
 
 def write_head(connection: sqlite3.Connection, values: tuple[Any, ...]) -> None:
-    """Write the record of a session, with a sound hash."""
     connection.execute(
         "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
         (key_of(values[0]), *values, check_of(values)),
@@ -245,7 +243,6 @@ def test_whatever_is_read_of_a_damaged_file_is_right_or_refused(path: Path, size
 
 
 def message_of(read: Callable[[], object]) -> str:
-    """What is said of contents that cannot be read."""
     try:
         read()
     except StoreError as error:

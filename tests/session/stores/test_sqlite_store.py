@@ -40,7 +40,6 @@ from session.stores import MemoryStore, SqliteStore, StoreBusy
 
 @contextmanager
 def written_by_another(path: Path) -> Iterator[None]:
-    """While another program is in a transaction that writes."""
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         yield

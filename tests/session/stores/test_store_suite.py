@@ -17,8 +17,6 @@ from session.stores import MemoryStore, Store, StoredSession, StoreError, copy_s
 
 
 class OfPlace(StoreSuite):
-    """The suite on a place."""
-
     kind: type[Place]
 
     @pytest.fixture(autouse=True)

@@ -54,13 +54,11 @@ def postgres(release: Path, folder: Path) -> Store:
 
 @pytest.fixture(params=RELEASES)
 def release(request: pytest.FixtureRequest) -> Path:
-    """The folder of a release."""
     return STORED / str(request.param)
 
 
 @pytest.fixture(params=[sqlite, folder_store, pytest.param(postgres, marks=pytest.mark.postgres)])
 def store(request: pytest.FixtureRequest, release: Path, tmp_path: Path) -> Store:
-    """A store of each kind, as the release wrote it."""
     make: Callable[[Path, Path], Store] = request.param
     return make(release, tmp_path)
 

@@ -41,7 +41,6 @@ NOTE_MOVED = MOVED.format("old_place:Note", "new.place:Note", "Note")
 
 
 def place(name: str, monkeypatch: pytest.MonkeyPatch, code: str = CLASSES) -> Any:
-    """A module that is loaded."""
     module = ModuleType(name)
     monkeypatch.setitem(sys.modules, name, module)
     exec(code, vars(module))  # noqa: S102 - what importing it would do

@@ -39,7 +39,6 @@ from session.stores import SqliteStore, StaleVersion, StoreBusy, StoreError
 
 
 def listening(bus: InProcessEventBus) -> list[PlanChanged]:
-    """The changes of plans that a bus publishes."""
     heard: list[PlanChanged] = []
     bus.subscribe(PlanChanged, heard.append)
     return heard

@@ -60,15 +60,6 @@ def hold(entered, leave):
         entered.set()
         leave.wait()
 """,
-    "a reducer": """
-def hold(entered, leave):
-    def slow(slice_, event):
-        entered.set()
-        leave.wait()
-        return (event,)
-    session.register_reducer(Count, slow)
-    session.dispatch(Count(1))
-""",
     "a subscriber": """
 def hold(entered, leave):
     def slow(event):

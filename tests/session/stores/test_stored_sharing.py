@@ -315,26 +315,13 @@ def test_a_watch_reads_what_is_not_registered_as_its_fields(place: Place) -> Non
     assert change.events == (Unread("session_records:Thing", fields),)
 
 
-def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread(place: Place) -> None:
+def test_a_watch_ends_by_close_from_another_thread(place: Place) -> None:
     watch = place.open().watch("run-7")
-    found, done = list[int](), threading.Event()
-
-    def follow() -> None:
-        with watch:
-            found.extend(change.version for change in watch)
-        done.set()
-
-    thread = threading.Thread(target=follow)
-    thread.start()
-    session = open_session(place.open())
-    for number in range(3):
-        session.dispatch(Note(str(number)))
-    while watch.version < 3:
-        assert not done.wait(0.01)
-    watch.close()
-    assert done.wait(20)
-    thread.join()
-    assert found == [1, 2, 3]
+    closer = threading.Timer(0.05, watch.close)
+    closer.start()
+    with watch:
+        assert list(watch) == []
+    closer.join()
     assert list(watch) == []
 
 
@@ -369,9 +356,6 @@ def test_a_version_that_the_session_does_not_have_is_refused(place: Place) -> No
             with pytest.raises(VersionError) as caught:
                 watch(after=after)  # type: ignore[arg-type]  # what a caller without types may pass
             assert str(caught.value) == f"the session has the versions 0 to 1, got {after!r}"
-    with pytest.raises(VersionError) as caught:
-        store.watch("run-8", after=1)
-    assert str(caught.value) == "the session has the versions 0 to 0, got 1"
 
 
 @pytest.mark.parametrize("text", ["replace(text, '6', '7')", "CAST(x'7bff7d' AS TEXT)", "12"])

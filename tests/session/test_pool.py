@@ -191,6 +191,14 @@ def test_calls_at_once_start_no_more_threads_than_work(monkeypatch: pytest.Monke
     assert len(started) == pool._AT_WORK
 
 
+def test_what_is_raised_is_raised_where_it_was_called() -> None:
+    def fail() -> None:
+        raise KeyError("no")
+
+    with pytest.raises(KeyError, match="no"):
+        asyncio.run(Pool().run("lane", fail))
+
+
 def test_a_forked_child_has_threads_of_its_own() -> None:
     threads = Pool()
     asyncio.run(threads.run("lane", threading.get_ident))

@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 from session_records import Count, Note, OnPurposeError, called, note_session
 
-from session import (
-    Session,
-    ToolInvoked,
-    Transaction,
-    append,
-    replace_latest,
-    select_all,
-    stored,
-)
+from session import Session, ToolInvoked, Transaction, append, replace_latest, select_all, stored
 from session.stores import MemoryStore
 
 

@@ -44,32 +44,21 @@ from session import (
 from session.history import Reset
 
 
-def returns_a_list(slice_: tuple[Any, ...], event: Any) -> Any:
-    return [event]
-
-
-class ReturnsNothing:
+class ReturnsAList:
     def __call__(self, slice_: tuple[Any, ...], event: Any) -> Any:
-        return None
+        return [event]
 
     def __repr__(self) -> str:
-        return "ReturnsNothing()"
+        return "ReturnsAList()"
 
 
-@pytest.mark.parametrize(
-    ("reducer", "what"),
-    [
-        (returns_a_list, "returns_a_list returned list"),
-        (ReturnsNothing(), "ReturnsNothing() returned NoneType"),
-    ],
-)
-def test_a_reducer_that_returns_no_tuple_is_refused(reducer: Any, what: str) -> None:
+def test_a_reducer_that_returns_no_tuple_is_refused() -> None:
     session = note_session()
-    session.register_reducer(Count, reducer)
+    session.register_reducer(Count, ReturnsAList())
     with pytest.raises(ReducerError) as caught, session.transaction() as transaction:
         transaction.dispatch(Note("a"))
         transaction.dispatch(Count(1))
-    assert str(caught.value) == f"reducer {what}; it must return a tuple"
+    assert str(caught.value) == "reducer ReturnsAList() returned list; it must return a tuple"
     assert (texts(session), session.select_all(Count)) == ([], ())
 
 

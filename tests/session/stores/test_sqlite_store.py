@@ -18,18 +18,7 @@ from typing import Any
 import attrs
 import pytest
 from session_records import Note, Ping, texts
-from store_places import (
-    BUSY,
-    PLAN,
-    SETUP,
-    call,
-    mark,
-    numbered,
-    on_file,
-    open_session,
-    refused,
-    store_of,
-)
+from store_places import BUSY, PLAN, SETUP, call, mark, numbered, on_file, open_session, refused, store_of
 
 from planning import Plan
 from planning.plan.commands import AddStep, MarkStep, NewPlanStep

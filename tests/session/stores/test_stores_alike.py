@@ -22,16 +22,7 @@ from served_calls import opened
 from session_records import Count, Note, Ping
 from store_places import PLACES, PLAN, call, numbered, open_session, state_of
 
-from naive_plan import (
-    Call,
-    NaivePlan,
-    plan_of,
-    play_at_once,
-    rows_of,
-    start_at_once,
-    toolbox_of,
-    turns,
-)
+from naive_plan import Call, NaivePlan, plan_of, play_at_once, rows_of, start_at_once, toolbox_of, turns
 from session import Session, Snapshot, stored
 from session.stores import MemoryStore, Store, copy_session
 

@@ -89,10 +89,12 @@ def test_refresh_takes_over_what_another_process_did_and_announces_each_commit_o
     assert here.refresh() == 6
     assert len(heard) == 3
     mark(there, "S003")
-    mark(here, "S002", actor="here")  # it takes over what is new before its body runs
-    assert there.refresh() == 8
+    here.dispatch(Note("mine"))  # it takes over what is new first
+    assert [(each.version, each.origin) for each in heard[3:]] == [(7, "store")]
+    mark(here, "S002", actor="here")
+    assert there.refresh() == 9
     assert state_of(here) == state_of(there)
-    assert [(each.version, each.origin) for each in heard[3:]] == [(7, "store"), (8, "session")]
+    assert [(each.version, each.origin) for each in heard[3:]] == [(7, "store"), (9, "session")]
     before_and_after = [(each.before, each.after) for each in heard]
     assert [after for _, after in before_and_after[:-1]] == [before for before, _ in before_and_after[1:]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -399,7 +400,8 @@ def test_the_logs_of_a_session_that_keeps_few_events_are_bounded_when_they_are_r
 
 def test_what_is_restored_inside_a_transaction_is_seen_there(place: Place) -> None:
     in_memory = open_session(None)
-    for opener in (lambda: in_memory, lambda: open_session(place.open())):
+    openers: list[Callable[[], Session]] = [lambda: in_memory, lambda: open_session(place.open())]
+    for opener in openers:
         for text in "ab":
             opener().dispatch(Note(text))
         session = opener()

@@ -1,4 +1,4 @@
-"""Versions: what a session's history lists, what it was at each of them, rewinding and forking."""
+"""Versions: a session at each of them, with random changes, and what forks, clones and short histories keep."""
 
 from __future__ import annotations
 

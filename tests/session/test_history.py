@@ -1,4 +1,4 @@
-"""Versions: a session at each of them, with random changes, and what forks, clones and short histories keep."""
+"""Versions: a session at each of them after random changes; what forks, clones and short histories keep."""
 
 from __future__ import annotations
 

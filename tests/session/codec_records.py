@@ -33,7 +33,6 @@ DOCUMENT: dict[str, Any] = {
 
 
 def snapshot_of(*values: object) -> Snapshot:
-    """A snapshot of these values, each appended to the slice of its type."""
     slices: dict[type, tuple[object, ...]] = {}
     for value in values:
         slices[type(value)] = (*slices.get(type(value), ()), value)
@@ -41,7 +40,6 @@ def snapshot_of(*values: object) -> Snapshot:
 
 
 def text_of(name: str, *rows: object) -> str:
-    """The text of a snapshot with one slice."""
     return json.dumps({**DOCUMENT, "slices": {name: rows}})
 
 

@@ -36,8 +36,6 @@ class Thing:
 
 @attrs.frozen
 class Ping(SessionEvent):
-    """An event."""
-
     number: int = 0
 
 
@@ -47,7 +45,6 @@ class LoudPing(Ping):
 
 
 def ping(session: Session, number: int = 0) -> Ping:
-    """An event that is addressed to a session."""
     return Ping(number, session_id=session.session_id)
 
 
@@ -58,14 +55,12 @@ def numbers(events: tuple[Ping, ...]) -> list[int]:
 def note_session(
     session_id: UUID | str | None = None, *, bus: EventBus | None = None, history: int | None = None
 ) -> Session:
-    """A session that appends notes."""
     session = Session(session_id=session_id, bus=bus, history=history)
     session.register_reducer(Note, append)
     return session
 
 
 def called(session: Session, value: object, name: str = "tool") -> ToolInvoked:
-    """A tool call that is addressed to a session."""
     return ToolInvoked(name, {}, None, value, session_id=session.session_id)
 
 
@@ -98,7 +93,6 @@ def collect_from_here() -> None:
 
 
 def texts(session: Session | SessionView) -> list[str]:
-    """The texts of the notes that a session holds."""
     return [note.text for note in session.select_all(Note)]
 
 
@@ -107,7 +101,6 @@ class OnPurposeError(Exception):
 
 
 def give_up(session: Session, body: Callable[[Transaction], object]) -> None:
-    """Run a body in a transaction and raise at its end."""
     with pytest.raises(OnPurposeError), session.transaction() as transaction:
         body(transaction)
         raise OnPurposeError

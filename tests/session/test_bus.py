@@ -151,15 +151,10 @@ class PlainBus:
 
     def __init__(self) -> None:
         self._inner = InProcessEventBus()
+        self.unsubscribe, self.publish = self._inner.unsubscribe, self._inner.publish
 
     def subscribe(self, event_type: Any, handler: Any) -> None:
         self._inner.subscribe(event_type, handler)
-
-    def unsubscribe(self, event_type: Any, handler: Any) -> bool:
-        return self._inner.unsubscribe(event_type, handler)
-
-    def publish(self, event: Any) -> PublishResult:
-        return self._inner.publish(event)
 
 
 def test_a_session_takes_its_own_events_of_a_bus_that_hands_it_all() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
-import sys
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 import attrs
 import pytest
+from session_records import printed
 
 from session import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
 
@@ -73,5 +72,4 @@ ids |= {draw(), type(draw())(bytes=os.read(read, 16))}
 os.waitpid(pid, 0)
 print(len(ids), {each.version for each in ids})
 """
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert shown.stdout == "4 {4}\n"
+    assert printed(program) == "4 {4}\n"

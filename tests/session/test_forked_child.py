@@ -60,24 +60,6 @@ def hold(entered, leave):
         entered.set()
         leave.wait()
 """,
-    "a nested transaction": """
-def hold(entered, leave):
-    with session.transaction() as outer:
-        outer.dispatch(Note("half"))
-        with session.transaction() as transaction:
-            transaction.dispatch(Note("more"))
-            entered.set()
-            leave.wait()
-""",
-    "a reducer": """
-def hold(entered, leave):
-    def slow(slice_, event):
-        entered.set()
-        leave.wait()
-        return (event,)
-    session.register_reducer(Count, slow)
-    session.dispatch(Count(1))
-""",
     "a subscriber": """
 def hold(entered, leave):
     def slow(event):

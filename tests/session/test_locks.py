@@ -17,7 +17,6 @@ from session.locks import Ending, Held, ProcessLock, scoped
 
 
 def is_free(lock: ProcessLock) -> bool:
-    """Whether another thread can take a lock."""
     free: list[bool] = []
 
     def take() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laws import check_reducer_laws, check_session_agrees
+from laws import check_reducer_laws
 from session import Reducer, append, keep_last, replace_latest, replace_latest_by, upsert_by
 
 
@@ -41,14 +41,6 @@ every_reducer = pytest.mark.parametrize("reducer", ALL, ids=IDS)
 @given(slice_=SLICES, event=ROWS)
 def test_every_reducer_keeps_the_laws(reducer: Reducer, slice_: tuple[Row, ...], event: Row) -> None:
     check_reducer_laws(reducer, slice_, event)
-
-
-@every_reducer
-@given(slice_=SLICES, event=ROWS)
-def test_a_session_reduces_as_the_plain_function_does(
-    reducer: Reducer, slice_: tuple[Row, ...], event: Row
-) -> None:
-    check_session_agrees(reducer, Row, slice_, event)
 
 
 @given(slice_=SLICES, event=ROWS, limit=st.integers(1, 8))

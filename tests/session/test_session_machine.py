@@ -13,7 +13,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 from session_records import Ping, ping
 
-from session import Reducer, Session, Snapshot, VersionError, append, keep_last, replace_latest, upsert_by
+from session import (
+    Reducer,
+    Session,
+    Snapshot,
+    VersionError,
+    append,
+    keep_last,
+    replace_latest,
+    select_all,
+    select_latest,
+    select_where,
+    upsert_by,
+)
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,6 @@ class Model:
         self.log = [*self.log, event][-(self.history or 0) :]
 
     def commit(self) -> None:
-        """Keep a version, if something happened."""
         if self.versions[-1][0] is not self.state or self.versions[-1][1] is not self.log:
             self.versions = [*self.versions, (self.state, self.log)]
 
@@ -88,6 +99,13 @@ def attempt(work: Callable[[Item], None], number: int) -> None:
         work(Item(number))
     except ValueError:
         assert number < 0
+
+
+def check_selectors(source: Session | Snapshot, kind: type[Any], expected: tuple[Any, ...]) -> None:
+    assert select_latest(source, kind) == (expected[-1] if expected else None)
+    assert select_all(source, kind) == expected
+    odd = tuple(each for each in expected if each.number % 2)
+    assert select_where(source, kind, lambda each: each.number % 2 == 1) == odd
 
 
 class SessionMachine(RuleBasedStateMachine):
@@ -148,6 +166,9 @@ class SessionMachine(RuleBasedStateMachine):
                             event = ping(session, number)
                             nested.publish(event)
                             kept.publish(event)
+                            assert nested.latest(Ping) == event
+                            assert session.select_all(Ping) == tuple(kept.log)
+                            self.taken.append((session.snapshot(), kept.state))
                         if "inner" in fails:
                             raise KeyError
                 except KeyError:
@@ -172,6 +193,13 @@ class SessionMachine(RuleBasedStateMachine):
         session, model = self.pick(which)
         session.rollback(pair[0])
         model.state = dict(pair[1])
+        model.commit()
+
+    @rule(which=which)
+    def reset(self, which: int) -> None:
+        session, model = self.pick(which)
+        session.reset()
+        model.state = {}
         model.commit()
 
     @rule(which=which, back=st.integers(0, 80))
@@ -240,15 +268,15 @@ class SessionMachine(RuleBasedStateMachine):
     def every_session_is_what_its_model_is(self) -> None:
         for session, model in self.pairs:
             for kind in REDUCERS:
-                expected = model.state.get(kind, ())
-                assert session.select_latest(kind) == (expected[-1] if expected else None)
-                assert session.select_all(kind) == expected
-            assert session.select_all(Ping) == tuple(model.log)
+                check_selectors(session, kind, model.state.get(kind, ()))
+            check_selectors(session, Ping, tuple(model.log))
+            check_selectors(session, object, ())
 
     @invariant()
     def no_snapshot_ever_changes(self) -> None:
         for snapshot, state in self.taken:
             assert dict(snapshot.slices) == state
+            check_selectors(snapshot, Item, state.get(Item, ()))
 
 
 TestSessionMachine = SessionMachine.TestCase

@@ -267,7 +267,6 @@ def test_each_of_several_records_comes_back_as_what_it_is() -> None:
         ({"text": "b", "mood": "mad", "words": []}, ".mood: expected Literal['glad', 'sad'], got 'mad'"),
         ({"text": 1, "mood": "sad", "words": []}, ".text: expected str, got 1"),
         ({"text": "b", "mood": "sad", "words": [], "more": 1}, ": a codec_records:Line has no 'more'"),
-        ({"text": "b", "more": "sad", "words": []}, ": a codec_records:Line has no 'more'"),
     ],
 )
 def test_the_one_of_several_records_that_is_wrong_is_named(line: Any, message: str) -> None:
@@ -312,11 +311,9 @@ UNKNOWN = (
     "session.register_types"
 )
 GREEN = ": a codec_records:Colour is refused by its type: 'green' is not a valid Colour"
-LEVEL = ": a codec_records:Level is refused by its type: 3 is not a valid Level"
 
 
 def refusal(text: Any, **given: Any) -> str:
-    """What the reading of a text is refused with."""
     with pytest.raises(SnapshotError) as caught:
         Snapshot.from_json(text, **given)
     assert isinstance(caught.value, SessionError)
@@ -333,8 +330,6 @@ def refusal(text: Any, **given: Any) -> str:
         (1, bool, ": expected bool, got 1"),
         (True, float, ": expected float, got True"),
         (None, str, ": expected str, got None"),
-        ([1], str, ": expected str, got a list"),
-        (0, type(None), ": expected NoneType, got 0"),
         ("up", Literal["on", "off"], ": expected Literal['on', 'off'], got 'up'"),
         (5, Literal["on"] | None, ": expected Optional[Literal['on']], got 5"),
         (1.5, int | str, ": expected int | str, got 1.5"),
@@ -342,7 +337,6 @@ def refusal(text: Any, **given: Any) -> str:
         ("x", Annotated[int, "a note"], ": expected Annotated[int, 'a note'], got 'x'"),
         ([1], dict, ": expected dict, got a list"),
         ("soon", datetime, ": expected datetime, got 'soon'"),
-        (5, datetime, ": expected datetime, got 5"),
         ({}, UUID, ": expected UUID, got a dict"),
         ("one", Decimal, ": expected Decimal, got 'one'"),
         ("2024-05-06T07:08:09", date, ": expected date, got '2024-05-06T07:08:09'"),
@@ -351,15 +345,12 @@ def refusal(text: Any, **given: Any) -> str:
         ({"!": "set", "items": {}}, set[Any], ": a 'set' is malformed"),
         ({"!": "dict", "items": [[1, 2], [1, 3]]}, dict[int, int], ": the dict has a duplicate"),
         ({"!": 5}, Any, ": 5 is not the name of a type"),
-        ({"!": ["tuple"]}, Any, ": ['tuple'] is not the name of a type"),
         ({"!": "subprocess:Popen", "args": ["true"]}, Any, f": 'subprocess:Popen' {UNKNOWN}"),
         ({"!": "codec_records:Point", "x": 1}, Any, f": 'codec_records:Point' {UNKNOWN}"),
         ({"!": "codec_records:Colour", "is": "green"}, Colour, GREEN),
-        ({"x": 1, "y": 2, "z": 3}, Point, ": a codec_records:Point has no 'z'"),
         ({"x": 1, "y": "2"}, Point | None, ".y: expected int, got '2'"),
         ({"x": 1}, Empty, ": a codec_records:Empty has no 'x'"),
         ({"number": 0}, Positive, ": a codec_records:Positive is refused by its type: 0 is not positive"),
-        ({"!": "codec_records:Level", "is": 3}, Level, LEVEL),
     ],
 )
 def test_data_of_another_type_is_refused_with_its_place(data: Any, hint: Any, message: str) -> None:
@@ -417,8 +408,6 @@ def test_a_snapshot_that_another_program_wrote_is_found_by_types() -> None:
     ("change", "message"),
     [
         ({"version": 1}, "snapshot version 1 is not known; this release reads 2"),
-        ({"version": "2"}, "snapshot version '2' is not known; this release reads 2"),
-        ({"version": True}, "snapshot version True is not known; this release reads 2"),
         ({"version": 2.0}, "snapshot version 2.0 is not known; this release reads 2"),
         ({"version": None}, "snapshot version None is not known; this release reads 2"),
         ({"session_id": "x y"},
@@ -439,8 +428,6 @@ def test_a_snapshot_that_another_program_wrote_is_found_by_types() -> None:
         ({"slices": {NOTE: [{"text": "a"}, {}]}},
          "Note[1]: a session_records:Note is refused by its type: "
          "Note.__init__() missing 1 required positional argument: 'text'"),
-        ({"slices": {NOTE: [{"text": "a", "b": 1}]}}, "Note[0]: a session_records:Note has no 'b'"),
-        ({"slices": {NOTE: [{"text": 1}]}}, "Note[0].text: expected str, got 1"),
         ({"slices": {"builtins:int": ["1"]}}, "int[0]: expected int, got '1'"),
         ({"slices": {"session_records:Ping": []}},
          "session_records:Ping is an event: event logs are not part of a snapshot"),
@@ -466,8 +453,6 @@ BAD_TEXT = "a snapshot must be JSON text: "
     ("text", "message"),
     [
         ("[]", "a snapshot must be a JSON object"),
-        ("null", "a snapshot must be a JSON object"),
-        ('"text"', "a snapshot must be a JSON object"),
         ("[" * 100_000, BAD_TEXT + "it is nested too deep"),
         ('{"a":' * 100_000, BAD_TEXT + "it is nested too deep"),
     ],

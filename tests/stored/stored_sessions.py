@@ -126,13 +126,11 @@ def opened(store: Store | None, name: str) -> Session:
 
 
 def toolbox_of(session: Session) -> Toolbox:
-    """The planning tools of a session."""
     policy = POLICY if session.session_id == "steered" else None
     return Toolbox([*PlanningToolsSection(session=session, policy=policy).tools(), search], session=session)
 
 
 def write(store: Store) -> None:
-    """Write the sessions."""
     plain = opened(store, "plain")
     call = toolbox_of(plain).call
     steps = ["Reproduce it", {"title": "Fix it", "details": "In auth.py"}, "Test it"]

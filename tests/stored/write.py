@@ -37,7 +37,6 @@ def dumped(conninfo: str) -> str:
 
 
 def main(release: str) -> None:
-    """Write the folder."""
     folder = HERE / release
     folder.mkdir()
     file = SqliteStore(folder / "plans.db")

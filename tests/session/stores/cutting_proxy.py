@@ -28,7 +28,6 @@ class CuttingProxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Listen no more."""
         self._listening.close()
         self._cut()
 
@@ -76,7 +75,6 @@ class CuttingProxy:
 
 @contextmanager
 def cutting(port: int) -> Iterator[CuttingProxy]:
-    """A proxy before a port of 127.0.0.1."""
     proxy = CuttingProxy(("127.0.0.1", port))
     try:
         yield proxy

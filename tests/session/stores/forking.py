@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -103,7 +102,6 @@ class Forking:
         return wait
 
     def fork(self, work: Work | None = None) -> Work:
-        """Work in a child; returns what waits for its end."""
         pid = os.fork()
         if not pid:
             signal.alarm(60)  # what hangs ends
@@ -137,17 +135,11 @@ def closed(here: Forking) -> int:
     return 2 * here.writes
 
 
-def still_writing(here: Forking, *, opens: bool = False) -> int:
+def still_writing(here: Forking) -> int:
     waits = here.beside(), here.fork()
-    if opens:
-        here.session = here.opened()
     here.write()
     ended(*waits)
     return 3 * here.writes
-
-
-def opened_anew(here: Forking) -> int:
-    return still_writing(here, opens=True)
 
 
 def another_thread_writes(here: Forking) -> int:
@@ -236,31 +228,9 @@ def a_daemon_whose_parent_ends(here: Forking) -> int:
     return 2 * here.writes
 
 
-def in_a_pool(here: Forking) -> int:
-    _pooled[:] = [here]
-    context = multiprocessing.get_context("fork")
-    workers = [context.Process(target=here.child) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    with context.Pool(2) as pool:
-        here.write()
-        pool.map(_note, range(4))
-    for worker in workers:
-        worker.join()
-        assert worker.exitcode == 0
-    return 3 * here.writes + 4
-
-
-_pooled: list[Forking] = []  # what the workers of a pool find when they are forked
-
-
-def _note(number: int) -> None:
-    _pooled[0].session.dispatch(Note(f"pool {number}"))
-
-
 KINDS = (
-    *(closed, still_writing, opened_anew, another_thread_writes, another_thread_is_in_a_transaction),
-    *(its_own_transaction, children_of_children, a_daemon_whose_parent_ends, in_a_pool),
+    *(closed, still_writing, another_thread_writes, another_thread_is_in_a_transaction),
+    *(its_own_transaction, children_of_children, a_daemon_whose_parent_ends),
 )
 
 

@@ -63,20 +63,16 @@ class PostgresServer:
 
     @property
     def conninfo(self) -> str:
-        """Its address on the socket, with the password."""
         return f"host={self.folder} port={self.port} user=planning password='{PASSWORD}' dbname=postgres"
 
     @property
     def url(self) -> str:
-        """Its address on loopback, with the password."""
         return self.url_at(self.port)
 
     def url_at(self, port: int) -> str:
-        """The same for what listens on another port."""
         return f"postgresql://planning:{ESCAPED}@127.0.0.1:{port}/postgres"
 
     def schema(self) -> str:
-        """The name of a schema that nothing else uses."""
         return f"test {os.getpid()} {next(self._schemas)}"  # unlike those of a fork
 
     def start(self, *settings: str) -> None:
@@ -98,11 +94,6 @@ class PostgresServer:
             process.send_signal(how)
             process.wait(_MOST)
 
-    def restart(self, *settings: str, how: signal.Signals = signal.SIGINT) -> None:
-        """End it, and start it anew."""
-        self.stop(how)
-        self.start(*settings)
-
     def _status(self) -> str:
         pid_file = self.folder / "data" / "postmaster.pid"
         return pid_file.read_text().splitlines()[-1] if pid_file.exists() and pid_file.stat().st_size else ""
@@ -123,7 +114,6 @@ class PostgresServer:
 
 @contextmanager
 def running(*settings: str, is_durable: bool = False) -> Iterator[PostgresServer]:
-    """A server that runs within the block."""
     folder, process = Path(tempfile.mkdtemp(prefix="planning-pg-")), os.getpid()
     server = PostgresServer(folder, is_durable=is_durable)
     try:
@@ -153,8 +143,12 @@ def schema_for(folder: Path) -> str:
     return schema
 
 
+def place_of(kind: str, folder: Path) -> list[str]:
+    """The place of a store, as another process is given it."""
+    return [str(folder / "plans.db")] if kind == "sqlite" else [shared_server().conninfo, schema_for(folder)]
+
+
 def drop_schema(folder: Path) -> None:
-    """Drop the schema of a folder, with its tables."""
     import psycopg
 
     with psycopg.connect(shared_server().conninfo, autocommit=True) as connection:

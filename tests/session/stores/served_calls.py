@@ -60,7 +60,6 @@ def opened(place: list[str], patience: float) -> Store:
 
 @contextmanager
 def held(place: list[str]) -> Iterator[None]:
-    """Let nobody else write within the block."""
     if len(place) == 1:
         with closing(sqlite3.connect(place[0], isolation_level=None)) as connection:
             connection.execute("PRAGMA busy_timeout = 10000")

@@ -74,7 +74,6 @@ class PostgresPlace(Place):
         return store_for(self.path, timeout=self.timeout)
 
     def drop(self) -> None:
-        """Drop the schema."""
         drop_schema(self.path)
 
 
@@ -119,7 +118,6 @@ def open_session(
 
 
 def registered(session: Session) -> Session:
-    """A session, that has all reducers of the tests."""
     PlanningToolsSection(session=session)
     session.register_reducer(Note, append)
     session.register_reducer(Count, total)
@@ -135,7 +133,6 @@ def total(slice_: tuple[Count, ...], count: Count) -> tuple[Count, ...]:
 
 
 def planned(store: Store, session_id: SessionId = "run-7") -> tuple[Session, Toolbox]:
-    """A session, and the planning tools on it."""
     session = Session(session_id=session_id, store=store)
     return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
 
@@ -159,15 +156,18 @@ def lived(session: Session) -> Session:
     session.rollback(taken)
     mark(session, "S002", idempotency_key="k2")
     session.rewind(5, actor="host")
-    with session.transaction(actor="both", call_id="c9") as transaction:
+    with session.transaction(call_id="c9") as transaction:
         transaction.dispatch(Note("two"))
-        transaction.dispatch(Count(2))
-        transaction.publish(Ping(6))
+        with session.transaction(actor="both") as inner:
+            inner.dispatch(Count(2))
+            inner.publish(Ping(6))
+    session.dispatch(Ellipsis)  # no reducer answers it
+    with session.transaction():
+        pass
     return session
 
 
 def call(session: Session, name: str, arguments: Mapping[str, object], **context: str) -> ToolResult:
-    """The result of a planning tool, as a model calls it."""
     tools = PlanningToolsSection(session=session).tools()
     return Toolbox(tools, session=session).call(name, dict(arguments), context=context or None)
 
@@ -182,19 +182,16 @@ def state_of(source: Session | SessionView) -> tuple[object, ...]:
 
 
 def statuses(session: Session) -> list[str]:
-    """The status of each step of the plan."""
     plan = session.select_latest(Plan)
     assert plan is not None
     return [step.status for step in plan.steps]
 
 
 def states_of(session: Session) -> list[tuple[object, ...]]:
-    """The slices of each version, from the first to the last."""
     return [state_of(session.at(version)) for version in range(session.version + 1)]
 
 
 def refused(work: object) -> str:
-    """The message with which a store refuses."""
     assert callable(work)
     with pytest.raises(StoreError) as error:
         work()
@@ -202,7 +199,6 @@ def refused(work: object) -> str:
 
 
 def numbered(source: Session | SessionView) -> list[int]:
-    """The numbers of the pings that a session holds."""
     return [event.number for event in select_all(source, Ping)]
 
 

@@ -30,6 +30,20 @@ both = pytest.mark.parametrize(
 )
 
 
+class Wrapped:
+    """A connection whose statements another function runs."""
+
+    def __init__(self, inner: Any, execute: Callable[..., object]) -> None:
+        self.inner, self.execute = inner, execute
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def fail() -> NoReturn:
+    raise sqlite3.OperationalError("disk I/O error")
+
+
 @contextmanager
 def losing(
     store: Any, *, is_done: bool, is_gone: bool = False, then: Callable[[], object] = lambda: None
@@ -52,17 +66,10 @@ def losing(
         if isinstance(store, SqliteStore):
             inner = store._writer.connected()
 
-            class Connection:
-                def __getattr__(self, name: str) -> Any:
-                    return getattr(inner, name)
+            def execute(statement: str, *values: Any) -> object:
+                return run(partial(inner.execute, statement, *values), statement, fail)
 
-                def execute(self, statement: str, *values: Any) -> object:
-                    return run(partial(inner.execute, statement, *values), statement, self.lose)
-
-                def lose(self) -> NoReturn:
-                    raise sqlite3.OperationalError("disk I/O error")
-
-            patch.setattr(store._writer, "connection", Connection())
+            patch.setattr(store._writer, "connection", Wrapped(inner, execute))
             yield
             if inner.in_transaction:
                 inner.execute("ROLLBACK")
@@ -200,20 +207,11 @@ def test_a_transaction_that_a_disk_does_not_even_roll_back_ends_with_its_connect
     session = open_session(store)
     session.dispatch(Note("first"))
 
-    class Connection:
-        def __init__(self, inner: Any) -> None:
-            self.inner = inner
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.inner, name)
-
-        def execute(self, statement: str, *values: Any) -> object:
-            if statement in {"COMMIT", "ROLLBACK"}:
-                raise sqlite3.OperationalError("disk I/O error")
-            return self.inner.execute(statement, *values)
+    def execute(inner: Any, statement: str, *values: Any) -> object:
+        return fail() if statement in {"COMMIT", "ROLLBACK"} else inner.execute(statement, *values)
 
     for link in (store._writer, store._reader):
-        connection: Any = Connection(link.connected())
+        connection: Any = Wrapped(inner := link.connected(), partial(execute, inner))
         link.connection = connection
     with pytest.raises(StoreError, match="disk I/O error"):
         session.dispatch(Note("lost"))

@@ -48,8 +48,6 @@ def server() -> Iterator[PostgresServer]:
 
 
 class Pg:
-    """A schema of the server, and stores on it."""
-
     def __init__(self, server: PostgresServer) -> None:
         self.server = server
         self.schema = server.schema()
@@ -67,7 +65,6 @@ class Pg:
             return cursor.fetchall() if cursor.description else []
 
     def cannot(self, reason: str) -> str:
-        """The message of a store that cannot be used."""
         return f"the store {NAME.format(port=self.server.port)} cannot be used: {reason}"
 
 
@@ -231,18 +228,6 @@ def test_what_the_server_refuses_a_change_for_is_said_with_what_to_do(pg: Pg) ->
             session.dispatch(Note("lost"))
         assert (str(caught.value), caught.value.outcome) == (pg.cannot(reason), "refused")
     assert session.version == 1
-
-
-def test_a_user_without_rights_is_said_what_to_ask_for(pg: Pg) -> None:
-    pg.execute("DROP ROLE IF EXISTS ann")
-    pg.execute("CREATE ROLE ann LOGIN PASSWORD 'word'")
-    address = f"postgresql://ann:word@127.0.0.1:{pg.server.port}/postgres"
-    for schema, ask in ((pg.schema, PostgresStore.sessions), ("of ann", PostgresStore.create)):
-        store = PostgresStore(address, schema=schema)
-        with pytest.raises(StoreError) as caught:
-            ask(store)
-        assert (str(caught.value), caught.value.outcome) == (pg.cannot(REASONS["42501"]), "refused")
-    pg.execute("DROP ROLE ann")
 
 
 WORDS = {

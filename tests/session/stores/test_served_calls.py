@@ -13,19 +13,18 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from itertools import count, pairwise
-from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import served_calls
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgres_server import PostgresServer
+from postgres_server import place_of
 from served_calls import Script, opened, title, titles
 
 from planning import PlanningToolsSection, Toolbox
 from session import Session
-from session.stores import PostgresStore
 
 EXAMPLES = max(5, settings().max_examples // 10)
 PATIENCE = 120.0  # seconds after which a worker is stuck
@@ -56,7 +55,6 @@ class Process:
         lines.put("")
 
     def begin(self, script: Script) -> None:
-        """Let it run a script."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(script) + "\n")
         self._process.stdin.flush()
@@ -80,7 +78,6 @@ class Process:
                 return answers
 
     def close(self) -> None:
-        """End it."""
         self._process.kill()
         self._process.communicate()
 
@@ -91,30 +88,12 @@ def processes() -> Iterator[list[Process]]:
         yield [stack.enter_context(closing(Process())) for _ in range(3)]
 
 
-class Places:
-    def __init__(self, folder: Path, server: PostgresServer | None) -> None:
-        self._folder = folder
-        self._server = server
-        self._numbers = count()
-
-    def make(self) -> list[str]:
-        """A place that nothing else uses."""
-        if self._server is None:
-            return [str(self._folder / f"plans-{next(self._numbers)}.db")]
-        place = [self._server.conninfo, self._server.schema()]
-        with closing(PostgresStore(place[0], schema=place[1])) as store:
-            store.create()
-        return place
-
-
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Places:
-    server = request.getfixturevalue("postgres") if request.param == "postgres" else None
-    return Places(tmp_path_factory.mktemp("places"), server)
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return place_of(request.param, tmp_path_factory.mktemp("place"))
 
 
 def set_up(place: list[str], users: set[str]) -> None:
-    """Give each user a plan."""
     with closing(opened(place, 5)) as store:
         for user in users:
             session = Session(session_id=user, store=store)
@@ -123,7 +102,6 @@ def set_up(place: list[str], users: set[str]) -> None:
 
 
 def run_all(processes: list[Process], scripts: list[Script], kills: list[int | None]) -> list[list[Answer]]:
-    """Run a script in each process at once; what each answered."""
     for process, script in zip(processes, scripts, strict=False):
         process.begin(script)
     found: list[list[Answer]] = [[] for _ in scripts]
@@ -140,7 +118,6 @@ def run_all(processes: list[Process], scripts: list[Script], kills: list[int | N
 
 
 def check(place: list[str], scripts: list[Script], answered: list[list[Answer]]) -> None:
-    """Compare what was answered with what is there."""
     users = {call["number"]: call["user"] for script in scripts for each in script["loops"] for call in each}
     answers = {answer["number"]: answer for each in answered for answer in each}
     made = defaultdict[str, list[Answer]](list)
@@ -192,15 +169,18 @@ SCRIPTS = st.fixed_dictionaries(
 @settings(max_examples=EXAMPLES)
 @given(drawn=st.lists(SCRIPTS, min_size=1, max_size=3))
 def test_every_call_is_what_it_was_answered(
-    processes: list[Process], places: Places, drawn: list[dict[str, Any]]
+    processes: list[Process], place: list[str], drawn: list[dict[str, Any]]
 ) -> None:
-    place, numbers = places.make(), count()
+    numbers, example = count(), uuid4()
     kills = [script.pop("kill") for script in drawn]
     scripts = [{**script, "place": place} for script in drawn]
     for script in scripts:
         script["loops"] = [
-            [{**call, "number": next(numbers)} for call in sorted(calls, key=lambda call: call["at"])]
+            [
+                {**call, "number": next(numbers), "user": f"{call['user']}-{example}"}
+                for call in sorted(calls, key=lambda call: call["at"])
+            ]
             for calls in script["loops"]
         ]
-    set_up(place, set("abc"))
+    set_up(place, {f"{user}-{example}" for user in "abc"})
     check(place, scripts, run_all(processes, scripts, kills))

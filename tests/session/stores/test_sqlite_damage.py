@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from store_places import (
     Place,
     SqlitePlace,
     lived,
+    numbered,
     open_session,
     refused,
     state_of,
@@ -32,9 +34,8 @@ from typer.testing import CliRunner
 from planning import Plan
 from planning.cli.app import app
 from planning.plan.commands import MarkStep, SetupPlan
-from planning.suite.tools import register_plan
 from planning.view.sources import StoreSource
-from session import Session, StoreError, ToolInvoked, stored
+from session import Session, SessionId, StoreError, ToolInvoked, stored
 from session.stores import Checkpoint, MemoryStore, SqliteStore, Store, StoredChange, StoredSession
 from session.stores.chain import chain_hash, check_of, key_of
 
@@ -105,7 +106,6 @@ def path(tmp_path: Path, busy: bytes, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def execute(path: Path, statement: str) -> None:
-    """What damages a file."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
 
@@ -146,38 +146,46 @@ def rewritten(path: Path, table: str, version: int, text: str) -> None:
 
 
 def write_head(connection: sqlite3.Connection, values: tuple[Any, ...]) -> None:
-    """Write the record of a session, with a sound hash."""
     connection.execute(
         "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
         (key_of(values[0]), *values, check_of(values)),
     )
 
 
-def read_all(path: Path) -> list[StoreError]:
-    """What every reader says of the session; anything but a StoreError is raised."""
-    store = SqliteStore(path)
-    session = open_session(store)
-    readers: list[Callable[[], object]] = [
-        lambda: session.select_latest(Plan),
-        lambda: session.select_all(ToolInvoked),
-        session.snapshot,
-        session.history,
-        *(
-            lambda version=version: session.at(version).select_latest(Plan)
-            for version in range(session.version)
-        ),
-        lambda: list(store.watch("run-7", after=0, timeout=0)),
-        lambda: store.verify("run-7"),
-        lambda: session.fork(5, session_id="fork").select_latest(Plan),
-    ]
-    errors = []
-    for read in readers:
-        try:
-            read()
-        except StoreError as error:
-            errors.append(error)
-    store.close()
-    return errors
+READS: dict[str, Callable[[Session], object]] = {
+    "states": states_of,
+    "now": state_of,
+    "history": lambda session: session.history(),
+    "pings": numbered,
+    "calls": lambda session: [session.find_call(key) for key in ("k1", "k2", "k3")],
+    "log": lambda session: session.select_all(ToolInvoked),
+    "snapshot": lambda session: dict(session.snapshot().slices),
+    "head": lambda session: store_of(session).head("run-7"),
+    "verify": lambda session: store_of(session).verify("run-7"),
+    "watch": lambda session: list(store_of(session).watch("run-7", after=0, timeout=0)),
+    "sessions": lambda session: [sound(each) for each in store_of(session).sessions()],
+    "fork": lambda session: states_of(session.fork(5)),
+}
+
+
+def sound(record: StoredSession) -> tuple[SessionId, int]:
+    if record.damage is not None:
+        raise StoreError(record.damage)
+    return record.session_id, record.version
+
+
+def seen(path: Path) -> tuple[dict[str, object], list[StoreError]]:
+    """What each read gives, and the errors of the others; anything but a StoreError is raised."""
+    found, errors = dict[str, object](), list[StoreError]()
+    with suppress(StoreError), closing(SqliteStore(path)) as store:
+        session = open_session(store)
+        for name, read in READS.items():
+            try:
+                found[name] = read(session)
+            except StoreError as error:
+                assert str(error)
+                errors.append(error)
+    return found, errors
 
 
 def printed(*arguments: str) -> tuple[int, str]:
@@ -193,7 +201,7 @@ def test_contents_that_cannot_be_read_are_an_error_with_the_version_and_hide_no_
 ) -> None:
     version = texts(path, table)[-2][0]
     rewritten(path, table, version, text)
-    errors = read_all(path)
+    _, errors = seen(path)
     assert errors
     following = {20} if table == "checkpoints" else set()  # the next one, which does not follow from it
     assert {error.version for error in errors} - following == {version}
@@ -213,8 +221,28 @@ def test_contents_that_cannot_be_read_are_an_error_with_the_version_and_hide_no_
         assert (code in {0, 1, 2}, "Traceback" in output) == (True, False)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [96, 1021, 4096])
+def test_whatever_is_read_of_a_damaged_file_is_right_or_refused(path: Path, size: int) -> None:
+    data = path.read_bytes()
+    right, _ = seen(path)
+    assert right.keys() == READS.keys()
+    noise, refusals = random.Random(size), 0  # noqa: S311 - any bytes
+    starts = [start for start in range(0, len(data), size) if any(data[start : start + size])]
+    for start in starts[:: max(1, len(starts) // 20)]:
+        for block in (bytes(size), b"\xff" * size, noise.randbytes(size)):
+            for name in ("plans.db-wal", "plans.db-shm"):
+                path.with_name(name).unlink(missing_ok=True)
+            path.write_bytes((data[:start] + block + data[start + size :])[: len(data)])
+            found, _ = seen(path)
+            refusals += len(found) < len(right)
+            wrong = {name for name in found if found[name] != right[name]}
+            # What finds calls by their keys has no checksum.
+            assert wrong <= {"calls"}, (start, block[:4])
+    assert refusals
+
+
 def message_of(read: Callable[[], object]) -> str:
-    """What is said of contents that cannot be read."""
     try:
         read()
     except StoreError as error:
@@ -352,15 +380,6 @@ def test_a_record_that_disagrees_with_the_changes_is_damage(path: Path) -> None:
         write_head(connection, attrs.evolve(head, hash=early.hash).row()[:-1])
     for work in (open_session(SqliteStore(path)).history, lambda: SqliteStore(path).verify("run-7")):
         assert refused(work) == DAMAGED.format(20, 19)
-
-
-def test_only_registered_types_are_built(path: Path) -> None:
-    session = Session(session_id="run-7", store=SqliteStore(path))
-    register_plan(session)
-    assert refused(session.history) == (
-        "version 5: 'session_records:Note' is unknown here: import its module and register a reducer for it, "
-        "or pass the class to session.register_types"
-    )
 
 
 # Beside a writer

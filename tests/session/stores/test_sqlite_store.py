@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -16,8 +17,8 @@ from typing import Any
 
 import attrs
 import pytest
-from session_records import Note
-from store_places import BUSY, SETUP, on_file, open_session
+from session_records import Note, Ping, texts
+from store_places import BUSY, PLAN, SETUP, call, mark, numbered, on_file, open_session, refused, store_of
 
 from planning import Plan
 from planning.plan.commands import AddStep, MarkStep, NewPlanStep
@@ -28,7 +29,6 @@ from session.stores import MemoryStore, SqliteStore, StoreBusy
 
 @contextmanager
 def written_by_another(path: Path) -> Iterator[None]:
-    """While another program is in a transaction that writes."""
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         yield
@@ -111,7 +111,7 @@ def test_a_file_that_can_only_be_read_can_be_read(
         session, toolbox = on_file(path)
         toolbox.invoke("planning_setup_plan", SETUP)
         if not is_open:
-            session.store.close()  # type: ignore[union-attr]  # it has one
+            store_of(session).close()
         for file in Path(folder).iterdir():
             file.chmod(0o444)
         Path(folder).chmod(folder_mode)
@@ -122,8 +122,8 @@ def test_a_file_that_can_only_be_read_can_be_read(
         assert (refused.success, refused.code) == (False, "storage")
         assert session.select_latest(Plan).progress == (0, 2)  # type: ignore[union-attr]  # it was set up
         assert [change.version for change in session.history()] == [1]
-        assert session.store.verify("run-7") == 1  # type: ignore[union-attr]  # it has one
-        session.store.close()  # type: ignore[union-attr]  # it has one
+        assert store_of(session).verify("run-7") == 1
+        store_of(session).close()
         os.seteuid(os.getuid())
         Path(folder).chmod(0o755)
 
@@ -138,11 +138,10 @@ def test_a_file_of_format_1_that_can_only_be_read_names_the_remedy(
         path.chmod(0o444)
         Path(folder).chmod(0o555)
         nobody()
-        with pytest.raises(StoreError) as caught:
-            SqliteStore(path)
+        message = refused(lambda: SqliteStore(path))
         os.seteuid(os.getuid())
         Path(folder).chmod(0o755)
-    assert str(caught.value) == (
+    assert message == (
         f"{path} has format 1 and is read-only: make it writable and open it once, which converts it to "
         "format 2"
     )
@@ -151,8 +150,7 @@ def test_a_file_of_format_1_that_can_only_be_read_names_the_remedy(
 def test_a_full_disk_refuses_and_nothing_has_changed(path: Path) -> None:
     session, toolbox = on_file(path)
     toolbox.invoke("planning_setup_plan", SETUP)
-    store = session.store
-    assert isinstance(store, SqliteStore)
+    store = store_of(session)
     version, plan = session.version, session.select_latest(Plan)
     connection = store._writer.connected()
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
@@ -175,31 +173,8 @@ def test_a_file_that_is_gone_refuses_and_is_not_made_anew(path: Path) -> None:
     toolbox.invoke("planning_setup_plan", SETUP)
     for file in path.parent.iterdir():
         file.unlink()
-    with pytest.raises(StoreError) as caught:
-        session.dispatch(MarkStep("S001", "done"))
-    assert str(caught.value) == f"the store {path} is gone"
+    assert refused(lambda: session.dispatch(MarkStep("S001", "done"))) == f"the store {path} is gone"
     assert (session.version, list(path.parent.iterdir())) == (1, [])
-
-
-def test_the_event_loop_is_free_while_another_process_holds_the_lock(path: Path) -> None:
-    _, toolbox = on_file(path, timeout=60)
-    toolbox.invoke("planning_setup_plan", SETUP)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-
-    async def run() -> tuple[int, bool]:
-        call = asyncio.ensure_future(
-            toolbox.acall("planning_mark_step", {"step_id": "S001", "status": "done"})
-        )
-        ticks = 0
-        for _ in range(20):
-            await asyncio.sleep(0.001)
-            ticks += not call.done()
-        other.execute("ROLLBACK")
-        return ticks, (await call).success
-
-    assert asyncio.run(run()) == (20, True)
-    other.close()
 
 
 def test_a_direct_writer_takes_a_version_for_each_lock(path: Path) -> None:
@@ -235,3 +210,183 @@ def test_a_store_says_where_it_is_and_refuses_words_that_it_does_not_know(path: 
         for timeout in wrong:
             with pytest.raises(ValueError, match=f"timeout must be seconds of {limit}, got "):
                 make(timeout=timeout)
+
+
+# Another store in the same file
+
+NO_STORE = (
+    "{} is not a store of sessions any more, it was overwritten or cut: end the programs that use it, and "
+    "restore it from a copy"
+)
+CUT = "{}, or its WAL, was cut: end the programs that use it, and restore it from a copy"
+OTHER = "another file has replaced {}, or its WAL: end the programs that use it, and open it again"
+
+
+def check_refused(session: Session, message: str) -> None:
+    """Whatever is asked of a session is refused, and it stays as it is."""
+    before, store = (session.version, texts(session)), store_of(session)
+    uses: list[Callable[[], object]] = [
+        lambda: session.dispatch(Note("lost")),
+        lambda: session.claim("x"),
+        session.fork,
+        session.refresh,
+        session.history,
+        lambda: store.head("run-7"),
+        lambda: store.verify("run-7"),
+        lambda: list(store.watch("run-7", after=0, timeout=0)),
+        store.sessions,
+        lambda: store.delete("run-7"),
+    ]
+    for use in uses:
+        assert refused(use) == message
+    assert mark(session, "S001").success is call(session, "planning_read_plan", {}).success is False
+    assert (session.version, texts(session)) == before
+
+
+def copied(path: Path, other: Path) -> None:
+    path.write_bytes(other.read_bytes())
+
+
+def copied_alone(path: Path, other: Path) -> None:
+    copied(path, other)
+    for beside in ("-wal", "-shm"):
+        path.with_name(path.name + beside).unlink()
+
+
+def backed_up(path: Path, other: Path) -> None:
+    with closing(sqlite3.connect(other)) as source, closing(sqlite3.connect(path)) as target:
+        source.backup(target)
+
+
+def renamed(path: Path, other: Path) -> None:
+    other.replace(path)
+
+
+@pytest.mark.parametrize("overwrite", [copied, copied_alone, backed_up, renamed])
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_file_that_another_store_is_written_over_is_refused(
+    overwrite: Callable[[Path, Path], None], is_closed: bool, path: Path
+) -> None:
+    other = path.with_name("other.db")
+    theirs, session = open_session(SqliteStore(other)), open_session(SqliteStore(path))
+    for each in (theirs, session):
+        call(each, *PLAN)
+        each.dispatch(Note("mine" if each is session else "theirs"))
+    store_of(theirs).close()
+    if is_closed:
+        store_of(session).close()
+        path.with_name("plans.db-wal").touch()
+        path.with_name("plans.db-shm").touch()
+    overwrite(path, other)
+    check_refused(session, OTHER.format(path))
+    store_of(session).close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT version FROM sessions").fetchall() == [(2,)]
+
+
+def of_another_application(path: Path) -> bytes:
+    with closing(sqlite3.connect(path.with_name("notes.db"))) as connection:
+        connection.execute("CREATE TABLE store AS SELECT 'mine' AS id")
+        connection.commit()
+    return path.with_name("notes.db").read_bytes()
+
+
+SPOILED: dict[str, tuple[Callable[[Path], bytes], str]] = {
+    "emptied": (lambda _: b"", NO_STORE),
+    "text": (lambda _: b"notes\n" * 1_000, NO_STORE),
+    "text of its length": (lambda path: b"x" * path.stat().st_size, NO_STORE),
+    "another application's": (of_another_application, NO_STORE),
+    "a zeroed first page": (lambda path: bytes(4096) + path.read_bytes()[4096:], NO_STORE),
+    "a zeroed header": (lambda path: bytes(100) + path.read_bytes()[100:], NO_STORE),
+    "cut to a part of the first page": (lambda path: path.read_bytes()[:2048], NO_STORE),
+    "cut to half": (lambda path: path.read_bytes()[: path.stat().st_size // 2], CUT),
+}
+
+
+@pytest.mark.parametrize("way", SPOILED)
+@pytest.mark.parametrize("is_in_wal", [False, True], ids=["in the file", "in the WAL"])
+def test_an_open_file_that_is_overwritten_is_refused_by_every_call(
+    way: str, is_in_wal: bool, path: Path
+) -> None:
+    session = open_session(SqliteStore(path))
+    call(session, *PLAN)
+    store = store_of(session)
+    if not is_in_wal:
+        store._writer.checkpoint()
+        session.dispatch(Note("kept"))
+        session.refresh()
+    spoil, message = SPOILED[way]
+    spoiled = spoil(path)
+    path.write_bytes(spoiled)
+    check_refused(session, message.format(path))
+    store.close()
+    if sys.version_info >= (3, 12):  # before, SQLite writes its log into what it finds
+        assert path.read_bytes() == spoiled
+
+
+def test_an_open_file_that_is_overwritten_with_its_times_kept_is_refused(path: Path) -> None:
+    session = open_session(SqliteStore(path))
+    session.dispatch(Note("kept"))
+    before = path.stat()
+    path.write_bytes(b"x" * before.st_size)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert refused(lambda: session.dispatch(Note("lost"))) == NO_STORE.format(path)
+
+
+def test_an_open_log_that_is_emptied_is_refused(path: Path) -> None:
+    session = open_session(SqliteStore(path))
+    call(session, *PLAN)
+    os.truncate(f"{path}-wal", 0)
+    for _ in range(2):
+        assert refused(lambda: session.dispatch(Note("lost"))) in {  # enough: by what it read before
+            CUT.format(path),
+            f"the store {path} cannot be used: the disk reports an error: check whether it is full",
+        }
+
+
+@pytest.mark.parametrize("name", ["plans.db-wal", "plans.db-shm"])
+def test_what_is_acknowledged_is_never_in_a_log_that_is_gone(name: str, path: Path) -> None:
+    session = open_session(SqliteStore(path))
+    session.dispatch(Note("kept"))
+    path.with_name(name).unlink()
+    check_refused(session, OTHER.format(path))
+
+
+def test_a_checkpoint_that_a_reader_stops_halfway_is_no_damage(path: Path) -> None:
+    """The file alone then holds pages of several moments, for as long as the reader reads."""
+    session = open_session(SqliteStore(path))
+    call(session, *PLAN)
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        for _ in range(40):
+            session.dispatch(Note("x" * 3_000))  # the file grows
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM store").fetchone()
+            session.dispatch(Note("y"))  # its last pages are written again
+            with closing(sqlite3.connect(path)) as other:
+                other.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            session.dispatch(Note("z"))
+            reader.execute("COMMIT")
+    assert store_of(session).verify("run-7") == session.version == 1 + 40 * 3
+
+
+def test_a_store_that_fails_while_changes_are_taken_over_is_read_on_from_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = (open_session(SqliteStore(path)) for _ in range(2))
+    reader.dispatch(Ping(0))
+    for number in range(1, 601):
+        writer.dispatch(Ping(number))
+    store, read = store_of(reader), SqliteStore.changes
+
+    def lost(self: SqliteStore, session_id: SessionId, first: int, last: int) -> object:
+        if last > 400:
+            raise StoreError("the store is gone")
+        return read(self, session_id, first, last)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "changes", lost)
+        for attempt in (reader.refresh, lambda: reader.dispatch(Ping(601)), reader.refresh):
+            assert refused(attempt) == "the store is gone"
+    reader.dispatch(Ping(601))
+    assert numbered(reader) == list(range(602))
+    assert reader.version == store.verify("run-7") == 602

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import forking
 import pytest
-from postgres_server import schema_for, shared_server
+from postgres_server import place_of
 
 ROUNDS, WRITES = (os.environ["FORKS"], "50") if "FORKS" in os.environ else ("1", "8")  # `make soak` has many
 
 
-@pytest.mark.parametrize("is_file", [True, pytest.param(False, marks=pytest.mark.postgres)])
-def test_what_parent_child_and_other_processes_write_is_in_the_store(is_file: bool, tmp_path: Path) -> None:
-    path = str(tmp_path / "plans.db")
-    place = [path] if is_file else [shared_server().conninfo, schema_for(tmp_path)]
-    program = [sys.executable, "-W", "ignore", forking.__file__, ROUNDS, WRITES, f"{path}.go", *place]
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_what_parent_child_and_other_processes_write_is_in_the_store(kind: str, tmp_path: Path) -> None:
+    file, place = str(tmp_path / "go"), place_of(kind, tmp_path)
+    program = [sys.executable, "-W", "ignore", forking.__file__, ROUNDS, WRITES, file, *place]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from examples.folder_store import FolderStore
 from postgres_server import shared_server
+from session_records import printed
 from stored_sessions import NAMES, Said, Sample, opened, read, search, toolbox_of
+from syrupy.assertion import SnapshotAssertion
 
-from planning import ApprovePlan, Plan, plan_to_dict
+from planning import ApprovePlan, Plan, plan_text, plan_to_dict
 from planning.tools import tool
 from planning.workflow import Capabilities, Workflow, dump_workflow, run_workflow, validate_workflow
-from session import Snapshot, ToolInvoked
+from session import Session, Snapshot, ToolInvoked
 from session.stores import PostgresStore, SqliteStore, Store
 
 STORED = Path(__file__).parents[2] / "stored"
@@ -54,13 +58,11 @@ def postgres(release: Path, folder: Path) -> Store:
 
 @pytest.fixture(params=RELEASES)
 def release(request: pytest.FixtureRequest) -> Path:
-    """The folder of a release."""
     return STORED / str(request.param)
 
 
 @pytest.fixture(params=[sqlite, folder_store, pytest.param(postgres, marks=pytest.mark.postgres)])
 def store(request: pytest.FixtureRequest, release: Path, tmp_path: Path) -> Store:
-    """A store of each kind, as the release wrote it."""
     make: Callable[[Path, Path], Store] = request.param
     return make(release, tmp_path)
 
@@ -150,3 +152,62 @@ def test_a_workflow_with_its_states_is_read(release: Path) -> None:
     workflow = validate_workflow(text).workflow
     assert isinstance(workflow, Workflow)
     assert dump_workflow(workflow) == text
+
+
+# Before version 0.2, when the classes had other places
+
+
+@pytest.fixture
+def earlier(tmp_path: Path) -> Path:
+    """A file with a plan without a policy, one under a policy, and a workflow's run that failed."""
+    path = tmp_path / "plans.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(f"PRAGMA journal_mode = WAL; {(STORED / 'store.sql').read_text()}")
+    return path
+
+
+def read_of(session: Session) -> dict[str, Any]:
+    versions = {version: session.at(version) for version in range(1, session.version + 1)}
+    plans = {version: past.select_latest(Plan) for version, past in versions.items() if version < 12}
+    return {
+        "plan": plan_to_dict(session),
+        "plans": {version: plan and plan_text(plan) for version, plan in plans.items()},
+        "history": [
+            (change.version, change.actor, list(map(repr, change.events))) for change in session.history()
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "plain:fork", "steered", "run"], ids=["plain", "fork", "steered", "run"]
+)
+def test_a_stored_session_is_read_as_it_was_written(
+    earlier: Path, name: str, snapshot: SnapshotAssertion
+) -> None:
+    store = SqliteStore(earlier)
+    session = opened(store, name)
+    assert store.verify(name) == session.version
+    assert json.dumps(read_of(session), indent=1, default=str) == snapshot
+
+
+@pytest.mark.parametrize("name", ["plain", "steered", "run"])
+def test_a_snapshot_is_read_by_a_program_that_imports_the_package_alone(name: str) -> None:
+    file = STORED / f"snapshot_{name}.json"
+    code = (
+        "import sys, planning.workflow.run.records\n"
+        "from session import Snapshot\n"
+        "print(Snapshot.from_json(open(sys.argv[1]).read()).to_json())"
+    )
+    assert printed(code, file) == file.read_text()
+
+
+def test_a_program_with_a_class_of_the_same_name_and_without_the_package_reads_its_own(earlier: Path) -> None:
+    code = (
+        "import sys, attrs\n"
+        "from session import Session, replace_latest, select_latest\n"
+        "Plan = attrs.make_class('Plan', ['name'], frozen=True)\n"
+        "session = Session(session_id='plain', store=sys.argv[1])\n"
+        "session.register_reducer(Plan, replace_latest)\n"
+        "print(select_latest(session, Plan), 'planning' in sys.modules)"
+    )
+    assert printed(code, earlier) == "None False\n"

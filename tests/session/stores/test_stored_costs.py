@@ -206,7 +206,6 @@ def store(path: Path) -> Iterator[Counting]:
 
 
 def request(store: SqliteStore, name: str, **arguments: object) -> str:
-    """One request: the session is opened, changed and let go."""
     message = planned(store)[1].call(f"planning_{name}", arguments).message
     gc.collect()
     return message

@@ -41,7 +41,6 @@ NOTE_MOVED = MOVED.format("old_place:Note", "new.place:Note", "Note")
 
 
 def place(name: str, monkeypatch: pytest.MonkeyPatch, code: str = CLASSES) -> Any:
-    """A module that is loaded."""
     module = ModuleType(name)
     monkeypatch.setitem(sys.modules, name, module)
     exec(code, vars(module))  # noqa: S102 - what importing it would do
@@ -172,17 +171,6 @@ def importable(folder: Path, source: str | None) -> Iterator[None]:
     finally:
         sys.path.remove(str(folder))
     assert "old_place" not in sys.modules
-
-
-def test_other_slices_of_the_session_are_read_and_written(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moved(path, monkeypatch)
-    other = place("other", monkeypatch, CLASSES.replace("Note", "Word"))
-    session = Session(session_id="run-7", store=SqliteStore(path))
-    session.register_reducer(other.Word, append)
-    session.dispatch(other.Word("hello"))
-    assert session.select_all(other.Word) == (other.Word("hello"),)
 
 
 @pytest.mark.parametrize("name", ["Note", "old:", ":Note", "a b:Note", "a:b:Note", ""])

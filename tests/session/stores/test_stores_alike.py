@@ -7,7 +7,7 @@ import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,66 +17,20 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgres_server import schema_for, shared_server
+from postgres_server import place_of
 from served_calls import opened
 from session_records import Count, Note, Ping
 from store_places import PLACES, PLAN, call, numbered, open_session, state_of
 
-from naive_plan import (
-    Call,
-    NaivePlan,
-    plan_of,
-    play_at_once,
-    reference,
-    rows_of,
-    start_at_once,
-    toolbox_of,
-    turns,
-)
+from naive_plan import Call, NaivePlan, plan_of, play_at_once, rows_of, start_at_once, toolbox_of, turns
 from session import Session, Snapshot, stored
 from session.stores import MemoryStore, Store, copy_session
 
 EXAMPLES = settings().max_examples
 Turns = list[list[Call]]
-kinds = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-
-
-def place_of(kind: str, folder: Path, example: str) -> list[str]:
-    """Where a store is, as another process is given it; a file for each example."""
-    return [f"{example}/plans.db"] if kind == "sqlite" else [shared_server().conninfo, schema_for(folder)]
 
 
 # Two processes
-
-
-@kinds
-def test_two_processes_in_turn_are_as_one(kind: str, tmp_path: Path) -> None:
-    reached = Counter[str]()
-
-    @settings(max_examples=EXAMPLES)
-    @given(turns(), st.lists(st.booleans(), min_size=60, max_size=60))
-    def check(history: Turns, hands: list[bool]) -> None:
-        calls = [call for turn in history for call in turn]
-        expected = reference(calls, reached)
-        with TemporaryDirectory() as example, ExitStack() as stack:
-            place = place_of(kind, tmp_path, example)
-            stores = [stack.enter_context(closing(opened(place, patience=30))) for _ in range(2)]
-            stack.callback(stores[0].delete, "shop")
-            sessions = [Session(session_id="shop", store=store) for store in stores]
-            boxes = [toolbox_of(session) for session in sessions]
-            for number, ((name, arguments), hand, row) in enumerate(
-                zip(calls, hands, expected, strict=False), 1
-            ):
-                context = {"call_id": f"call_{number}", "actor": "clerk"}
-                result = boxes[hand].call(name, arguments, context=context)
-                assert (result.success, result.code, result.message) == row["result"]
-                assert plan_of(sessions[hand]) == row["plan"]
-            assert [session.refresh() for session in sessions] == [len(calls)] * 2
-            assert [rows_of(session) for session in sessions] == [expected] * 2
-        reached["turns"] += sum(one != other for one, other in pairwise(hands[: len(calls)]))
-
-    check()
-    assert reached["turns"] > 0
 
 
 @pytest.fixture(scope="module")
@@ -87,33 +41,30 @@ def workers() -> Iterator[ProcessPoolExecutor]:
         yield workers
 
 
-@kinds
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_what_two_processes_do_at_once_is_one_history_that_answers_both(
     kind: str, tmp_path: Path, workers: ProcessPoolExecutor
 ) -> None:
-    reached = Counter[str]()
+    reached, place = Counter[str](), place_of(kind, tmp_path)
 
     @settings(max_examples=max(4, EXAMPLES // 2))
     @given(st.tuples(turns(), turns()))
     def check(histories: tuple[Turns, Turns]) -> None:
         calls: dict[str, Call] = {}
         answers: dict[str, tuple[bool, str]] = {}
-        with TemporaryDirectory() as example:
-            place, sent = place_of(kind, tmp_path, example), []
-            for hand, history in zip("ab", histories, strict=True):
-                own = {f"{hand}{number}": call for number, call in enumerate(chain(*history))}
-                calls |= own
-                sent.append([(*call, {"call_id": call_id}) for call_id, call in own.items()])
-            played = workers.map(play_at_once, [place] * 2, sent)
-            for asked, made in zip(sent, played, strict=True):
-                answers |= {
-                    context["call_id"]: answer for (*_, context), answer in zip(asked, made, strict=True)
-                }
-            with closing(opened(place, patience=30)) as store:
-                session = Session(session_id="shop", store=store)
-                toolbox_of(session)
-                rows = rows_of(session)
-                store.delete("shop")
+        sent = []
+        for hand, history in zip("ab", histories, strict=True):
+            own = {f"{hand}{number}": call for number, call in enumerate(chain(*history))}
+            calls |= own
+            sent.append([(*call, {"call_id": call_id}) for call_id, call in own.items()])
+        played = workers.map(play_at_once, [place] * 2, sent)
+        for asked, made in zip(sent, played, strict=True):
+            answers |= {context["call_id"]: answer for (*_, context), answer in zip(asked, made, strict=True)}
+        with closing(opened(place, patience=30)) as store:
+            session = Session(session_id="shop", store=store)
+            toolbox_of(session)
+            rows = rows_of(session)
+            store.delete("shop")
         order = [row["call"][0] for row in rows]
         lost = calls.keys() - set(order)  # a read or a refusal waits for no writer
         assert [each for each in lost if answers[each][0] and calls[each][0] != "planning_read_plan"] == []

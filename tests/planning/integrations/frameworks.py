@@ -17,6 +17,7 @@ import attrs
 import pytest
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, plan_text
+from planning.plan.facts import PlanFacts
 from planning.tools import Tool
 from session import Rewound, RolledBack, Session, select_latest
 
@@ -65,6 +66,13 @@ def plans_of(*sessions: Any) -> list[tuple[int, int] | None]:
     """How far the plan of each is."""
     plans = [session.select_latest(Plan) for session in sessions]
     return [None if plan is None else plan.progress for plan in plans]
+
+
+def facts_of(session: Any) -> PlanFacts:
+    """What a policy knows of the plan of a session."""
+    facts: PlanFacts | None = session.select_latest(PlanFacts)
+    assert facts is not None
+    return facts
 
 
 def toolbox(session: Any, tools: Iterable[Tool]) -> Toolbox:

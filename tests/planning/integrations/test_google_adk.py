@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("google.adk", reason="needs Google ADK: pip install '.[google-adk]'")
 
-from adk_models import ADA, ScriptedLlm, adk_of, back, go, run_with, said, tail, turn
+from adk_models import ADA, ScriptedLlm, adk_of, back, go, said, tail, turn
 from frameworks import HALF, OPEN, SHOP, mark, plans_of, text_of
 from google.adk.agents import LiveRequestQueue, LlmAgent, ParallelAgent
 from google.adk.agents.context import Context
@@ -101,14 +101,6 @@ async def test_an_agent_that_a_tool_runs_has_a_plan_of_its_own_where_the_host_gi
         HALF,
         "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves",
     )
-
-
-async def test_a_call_id_that_comes_again_in_a_later_turn_is_another_call(stored: Session) -> None:
-    marks = [turn(mark("S001", status)) for status in ("done", "in_progress", "done")]
-    runner, _ = run_with(PlanningToolset(stored), InMemorySessionService(), turn(SHOP), *marks, said())
-    await go(runner)
-    assert text_of(stored) == HALF
-    assert [each.call_id for each in stored.select_all(ToolInvoked)] == ["c1"] * 4
 
 
 class Connection(BaseLlmConnection):

@@ -143,19 +143,6 @@ async def test_a_policy_for_other_tools_needs_the_toolset_as_a_plugin() -> None:
     )
 
 
-async def test_a_call_of_another_tool_in_the_same_turn_is_evidence_for_a_later_mark() -> None:
-    session = Session()
-    begin, end = mark("S001", "in_progress"), mark("S001")
-    policy = PlanPolicy(evidence="required")
-    evidence = (end[0], {**end[1], "evidence": ["c2"]})
-    talk = Conversation(session, policy, turn(SHOP), turn(begin, RENT, evidence), said())
-    assert (await talk.say())[1:] == [
-        "S001 in_progress.",
-        "Rented 1.",
-        "S001 done. Next: S002 Buy shelves",
-    ]
-
-
 async def test_a_tool_that_fails_is_no_evidence_and_does_not_hold_up_the_turn() -> None:
     def burn() -> str:
         """Burn it."""

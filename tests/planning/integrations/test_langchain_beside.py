@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from frameworks import added_to, mark, rewinds, setup, text_of
+from frameworks import added_to, mark, rewinds, setup
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
@@ -279,16 +279,3 @@ def test_agents_whose_positions_no_checkpoint_has_stay_as_they_are() -> None:
     model.script = [calls(("delegate", {"step_id": "S001"})), said()]
     agent.invoke(asked("Otherwise"), first.config)
     assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
-
-
-def test_what_the_host_did_before_a_run_and_after_it_stays() -> None:
-    session = planned()
-    agent = worker(session, [said(), calls(mark("S001")), said(), said()], checkpointer=InMemorySaver())
-    agent.invoke(asked(), T)
-    session.dispatch(MarkStep("S002", "in_progress"))
-    agent.invoke(asked(), T)
-    old = next(each for each in agent.get_state_history(T) if len(each.values["messages"]) == 2)
-    agent.invoke(asked("Otherwise"), old.config)
-    assert text_of(session) == (
-        "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
-    )

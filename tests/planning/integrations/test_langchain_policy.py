@@ -17,7 +17,6 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.tools import tool
 from langchain_models import ScriptedModel, said, turn
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.config import get_config
 from langgraph.types import Command
 from syrupy.assertion import SnapshotAssertion
 
@@ -205,24 +204,6 @@ def test_an_agent_without_a_policy_is_held_by_that_of_another_section(*, is_asyn
     agent.model.script = [turn(WORK), said("Done.")]
     agent.run(is_async=is_async)
     assert [each.tool for each in session.select_all(EvidenceCall) if each.success] == ["work"]
-
-
-def test_two_users_have_two_plans_that_wait() -> None:
-    sessions = {"ada": Session(), "bob": Session()}
-
-    def of_thread() -> Session:
-        return sessions[get_config()["configurable"]["thread_id"]]
-
-    agent = Agent(APPROVAL, [[SHOP], [WORK], [SHOP], [WORK], "End."], of_thread, checkpointer=InMemorySaver())
-    agent.run(thread="ada")
-    agent.run(thread="bob")
-    agent.run(Command(resume="approve"), thread="bob")
-    found = {name: session.select_latest(PlanFacts) for name, session in sessions.items()}
-    assert {name: facts and facts.approval for name, facts in found.items()} == {
-        "ada": "waiting",
-        "bob": "approved",
-    }
-    assert agent.worked == ["shelves"]
 
 
 @pytest.mark.parametrize("work", [WORK, ("tidy", {})])

@@ -15,7 +15,6 @@ pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'se
 from frameworks import HALF, OPEN, OTHER, SHOP, mark, text_of
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_models import said, turn
-from langgraph.checkpoint.memory import InMemorySaver
 from test_langchain import ASKED, agent_of, thread
 
 from planning.integrations.langchain import PlanningMiddleware
@@ -52,18 +51,6 @@ class TestSessionOf:
         fork = agent.get_state(thread("A")).values
         read = [text_of(planning.session_of(each)) for each in (fork, second, first, fork)]
         assert read == [OTHER, HALF, OPEN, OTHER]
-
-    def test_two_requests_at_once_have_a_plan_each_when_it_lives_in_the_checkpoints(self) -> None:
-        saver = InMemorySaver()
-        planning = PlanningMiddleware()
-        agent, _ = agent_of([turn(SHOP, prefix="a"), said()], checkpointer=saver)
-        agent.invoke(ASKED, thread("A"))
-        head = agent.get_state(thread("A")).config
-        results = []
-        for step_id in ("S001", "S002"):
-            agent, _ = agent_of([turn(mark(step_id), prefix=step_id), said()], checkpointer=saver)
-            results.append(agent.invoke(ASKED, head))
-        assert [text_of(planning.session_of(each)).count("done: ") for each in results] == [1, 1]
 
 
 class TestInput:

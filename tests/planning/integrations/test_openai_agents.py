@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import time
-from contextlib import closing
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
 pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '.[openai-agents]'")
 
-from agents import Agent, ModelBehaviorError, RunConfig, Runner, SQLiteSession, function_tool
+from agents import Agent, ModelBehaviorError, RunConfig, Runner, function_tool
 from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData
 from agents_runs import QUIET, agent_of, outputs, run_async, script, tails
-from frameworks import HALF, OPEN, READ, SHOP, mark, plans_of, text_of
+from frameworks import HALF, OPEN, SHOP, mark, text_of
 from openai import AsyncOpenAI
 
 from planning import PlanningToolsSection, Toolbox, tool
@@ -27,28 +23,8 @@ from planning.testing import ScriptedModel
 from planning.tools import ToolContext
 from planning.tools.ledger import ToolCall
 from session import Session, ToolInvoked
-from session.stores import SqliteStore
 
 SET = "Plan set: S001 to S002. Next: S001 Rent a room"
-
-
-def killed_in_a_turn(folder: Path) -> NoReturn:
-    """Be a process that ends in the second call of a turn."""
-    session = Session(session_id="run-7", store=SqliteStore(folder / "plans.db"))
-
-    @tool
-    def crash() -> None:
-        """End the process, once the call before it is over: the SDK starts them together."""
-        while plans_of(session) != [(1, 2)]:
-            time.sleep(0.001)
-        os._exit(9)
-
-    try:
-        planning = planning_tools(session, tools=[crash])
-        agent, _ = agent_of(planning, [SHOP], [mark("S001"), ("crash", {})])
-        run_async(planning, agent, session=SQLiteSession("u", folder / "chat.db"))
-    finally:
-        os._exit(1)
 
 
 @tool
@@ -174,47 +150,6 @@ class TestSessions:
         assert str(raised.value) == (
             "planning_tools needs a session, or a function that returns one: the SDK does not keep the plan"
         )
-
-    @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-    def test_a_process_that_is_killed_in_a_turn_is_resumed_with_its_plan(self, tmp_path: Path) -> None:
-        child = os.fork()
-        if child == 0:
-            killed_in_a_turn(tmp_path)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-        with (
-            closing(SqliteStore(tmp_path / "plans.db")) as store,
-            closing(SQLiteSession("u", tmp_path / "chat.db")) as memory,
-        ):
-            planning = planning_tools(Session(session_id="run-7", store=store))
-            agent, model = agent_of(planning, [READ], "Done.")
-            result = run_async(planning, agent, "Go on", session=memory)
-        assert outputs(result) == [HALF]
-        assert tails(model) == [HALF, HALF]
-        kept = [str(each.get("role", each.get("type"))) for each in model.calls[0].input]
-        assert kept == ["user", "function_call", "function_call_output", "user"]
-
-    def test_messages_that_are_dropped_leave_the_plan_and_a_rewind_takes_it_back(self) -> None:
-        session, memory = Session(), SQLiteSession("u")
-        planning = planning_tools(session)
-        agent, model = agent_of(planning, [SHOP], "Planned.", [mark("S001")], "Half of it.", "Again.")
-
-        async def main() -> None:
-            with closing(memory):
-                config = planning.run_config(QUIET)
-                await Runner.run(agent, "Go", session=memory, run_config=config)
-                version = session.version
-                await Runner.run(agent, "Go on", session=memory, run_config=config)
-                for _ in range(4):
-                    await memory.pop_item()
-                assert text_of(session) == HALF
-                session.rewind(version)
-                await Runner.run(agent, "Go on", session=memory, run_config=config)
-
-        asyncio.run(main())
-        assert tails(model)[-1] == OPEN
-        assert [each.get("content") for each in model.calls[-1].input if each.get("role") == "user"] == [
-            *("Go", f"Go on\n\n{OPEN}")
-        ]
 
 
 class TestRepeats:

@@ -19,7 +19,6 @@ from frameworks import OPEN, READ, SHOP, Call, proved, setup
 
 from planning import ApprovePlan, PlanPolicy, RejectPlan, pending_approval, tool
 from planning.integrations.openai_agents import PlanningTools, planning_tools
-from planning.plan.facts import EvidenceCall
 from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 
@@ -278,22 +277,6 @@ class TestEvidence:
         planning = planned(session, self.POLICY)
         agent, model = agent_of(planning, *turns)
         return outputs(run_async(planning, agent)), tails(model)
-
-    def test_calls_of_one_turn_are_evidence_for_the_marks_behind_them(self) -> None:
-        session = Session()
-        turn = [SHOP, WORK, proved("S001", "C1"), ("paint", {"wall": "A"}), proved("S002", "call_4")]
-        answers, _ = self.said(session, turn, "Done.")
-        assert answers == [
-            "Plan set: S001 to S002. Next: S001 Rent a room",
-            "Worked on shelves",
-            "S001 done. Next: S002 Buy shelves",
-            "A is red",
-            "S002 done. Plan completed.",
-        ]
-        assert [(each.tool, each.call_id) for each in session.select_all(EvidenceCall)] == [
-            ("work", "call_2"),
-            ("paint", "call_4"),
-        ]
 
     def test_a_call_that_failed_is_no_evidence(self) -> None:
         session = Session()

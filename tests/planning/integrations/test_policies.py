@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks import OPEN, SHOP, TABLE, Call, EntryPoint, mark, plans_of, play, proved
+from frameworks import OPEN, SHOP, TABLE, Call, EntryPoint, facts_of, mark, plans_of, play, proved
 
 from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, Toolbox
-from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.plan.facts import EvidenceCall
 from planning.policy.reducers import AskToFinish
 from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
@@ -45,14 +45,14 @@ def through(*without: str) -> Callable[[Any], Any]:
 
 
 @through()
-def test_until_the_user_has_approved_the_plan_only_tools_that_read_are_called(entry: EntryPoint) -> None:
-    session = Session()
+def test_until_the_user_has_approved_the_plan_only_tools_that_read_are_called(
+    entry: EntryPoint, opens: Callable[[], Session]
+) -> None:
+    session, elsewhere = opens(), opens()
     agent = entry.agent(session, (), PlanPolicy(approval=True), others=[work, look])
     play(agent, [[SHOP], [LOOK], [WORK]])
-    facts = session.select_latest(PlanFacts)
-    assert facts is not None
-    assert (facts.approval, worked) == ("waiting", [])
-    session.dispatch(ApprovePlan())
+    assert (facts_of(session).approval, worked) == ("waiting", [])
+    elsewhere.dispatch(ApprovePlan())
     play(agent, [[WORK]])
     assert worked == ["shelves"]
     made = [each for change in session.history() for each in change.events]
@@ -65,6 +65,21 @@ def test_until_the_user_has_approved_the_plan_only_tools_that_read_are_called(en
         *[("ToolFailed", "work")] * (not is_asked_by_langgraph),
         ("ToolInvoked", "work"),
     ]
+
+
+@through()
+def test_of_two_users_the_one_who_approved_has_work_done(entry: EntryPoint) -> None:
+    ada, bob = sessions = [Session(), Session()]
+    agent = entry.agent(lambda: sessions[0], (), PlanPolicy(approval=True), others=[work, look])
+    for _ in sessions:
+        play(agent, [[SHOP]])
+        sessions.reverse()
+    bob.dispatch(ApprovePlan())
+    for user, works in ((ada, []), (bob, ["shelves"])):
+        assert sessions[0] is user
+        play(agent, [[WORK]])
+        assert worked == works
+        sessions.reverse()
 
 
 @through()
@@ -147,6 +162,13 @@ MADE = {
 }
 
 
+def maker(needs: str) -> Any:
+    """What gives a framework's agents their plan."""
+    pytest.importorskip(needs)
+    module, _, name = MADE[needs].partition(":")
+    return getattr(import_module(f"planning.integrations.{module}"), name)
+
+
 @pytest.mark.parametrize("needs", MADE)
 @pytest.mark.parametrize(
     ("options", "message"),
@@ -167,10 +189,8 @@ MADE = {
     ],
 )
 def test_what_an_agent_cannot_be_given_is_refused(needs: str, options: dict[str, Any], message: str) -> None:
-    pytest.importorskip(needs)
-    module, _, name = MADE[needs].partition(":")
     with pytest.raises(TypeError) as caught:
-        getattr(import_module(f"planning.integrations.{module}"), name)(**options)
+        maker(needs)(**options)
     assert str(caught.value) == message
 
 
@@ -220,18 +240,9 @@ def test_a_request_offers_what_the_plan_of_another_process_takes(entry: EntryPoi
     assert [len(each.tools) for each in (*first.requests, *second.requests)] == [1, 6]
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "needs"),
-    [
-        ("langchain", "PlanningMiddleware", "langchain"),
-        ("pydantic_ai", "Planning", "pydantic_ai"),
-        ("google_adk", "PlanningToolset", "google.adk"),
-        ("openai_agents", "planning_tools", "agents"),
-    ],
-)
-def test_a_strategy_is_taken_by_its_name(module: str, name: str, needs: str) -> None:
-    pytest.importorskip(needs)
-    make = getattr(import_module(f"planning.integrations.{module}"), name)
+@pytest.mark.parametrize("needs", MADE)
+def test_a_strategy_is_taken_by_its_name(needs: str) -> None:
+    make = maker(needs)
     assert make(Session(), strategy="plan-act-reflect") is not None
     with pytest.raises(
         ValueError, match=r"^strategy: 'reakt' is unknown; send one of react, plan-act-reflect, "

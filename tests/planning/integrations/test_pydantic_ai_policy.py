@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'session-planning[pydantic-ai]'")
 
-from frameworks import SHOP, Call, proved
-from pydantic_ai import Agent, ModelRetry, RunContext
+from frameworks import SHOP, Call
+from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from planning import ApprovePlan, PlanPolicy
+from planning import PlanPolicy
 from planning.integrations.pydantic_ai import Planning
-from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.plan.facts import EvidenceCall
 from session import Session
-from session.stores import SqliteStore
 
 WORK: Call = ("work", {"on": "shelves"})
 APPROVAL = PlanPolicy(approval=True)
@@ -72,45 +70,6 @@ def test_an_answer_that_is_a_tool_call_is_held_back_too() -> None:
         output=int,
     )
     assert asyncio.run(worker.agent.run("Go")).output == 2
-
-
-def test_work_goes_on_when_the_host_has_approved_and_each_user_has_a_plan() -> None:
-    def of_deps(ctx: RunContext[Session]) -> Session:
-        return ctx.deps
-
-    planning, ada, bob = Planning(of_deps, policy=APPROVAL), Session(), Session()
-    messages = {user: Worker(planning, [SHOP], "Please.").run(deps=user) for user in (ada, bob)}
-    bob.dispatch(ApprovePlan())
-    workers = {user: Worker(planning, [WORK], "End.") for user in (ada, bob)}
-    for user, worker in workers.items():
-        worker.run("Go on", message_history=messages[user], deps=user)
-    assert [workers[user].worked for user in (ada, bob)] == [[], ["shelves"]]
-
-
-def test_a_run_that_was_killed_resumes_in_its_store_with_what_the_policy_knows(tmp_path: Path) -> None:
-    store, policy = SqliteStore(tmp_path / "s.db"), PlanPolicy(evidence="required", approval=True)
-
-    def opened() -> tuple[Session, Planning]:
-        session = Session(session_id="s", store=store)
-        return session, Planning(session, policy=policy)
-
-    def play(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        if not killed.script:
-            raise KeyboardInterrupt
-        return killed.play(messages, info)
-
-    killed = Worker(opened()[1], [SHOP], [WORK])
-    killed.agent.model = FunctionModel(play)
-    with pytest.raises(KeyboardInterrupt):
-        killed.run()
-    opened()[0].dispatch(ApprovePlan())  # by another process
-    session, planning = opened()
-    resumed = Worker(planning, [WORK], [proved("S001", "C2")], "End.")
-    resumed.run()
-    facts = session.select_latest(PlanFacts)
-    assert facts is not None
-    assert (killed.worked, resumed.worked) == ([], ["shelves"])
-    assert facts.proofs["S001"].evidence == ("C2",)  # C1 was held back
 
 
 def test_calls_that_failed_are_kept_as_such() -> None:

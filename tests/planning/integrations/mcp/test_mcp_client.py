@@ -17,7 +17,6 @@ from planning import Plan, Toolbox
 from planning.errors import ToolError
 from planning.integrations.mcp import build_server, open_server, tools_from
 from planning.tools import Tool, ToolResult
-from planning.workflow import Capabilities, arun_workflow, validate_workflow
 from session import Session
 
 BAD = f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(mcp_bad_server.__file__)))}"
@@ -186,31 +185,3 @@ async def test_the_tools_can_be_called_from_other_threads_and_loops() -> None:
         "here",
         "echo failed: the connection to its MCP server is closed",
     ]
-
-
-async def test_a_workflow_runs_with_the_tools_of_servers() -> None:
-    steps = [
-        {
-            "step_id": step_id,
-            "description": f"Call {name}",
-            "type": "tool",
-            "name": name,
-            "inputs": inputs,
-            "depends_on": after,
-        }
-        for step_id, name, inputs, after in [
-            ("a", "echo", {"text": "ab", "count": 2}, []),
-            ("b", "planning_setup_plan", {"objective": "${a.output}"}, ["a"]),
-        ]
-    ]
-    async with open_server(bad("")) as one, Client(build_server()) as other:
-        tools = [*await tools_from(one), *await tools_from(other)]
-        capabilities = Capabilities(tools=tools)
-        wrong = validate_workflow([{**steps[0], "inputs": {"count": 1}}], capabilities)
-        report = validate_workflow(steps, capabilities)
-        assert report.workflow is not None
-        result = await arun_workflow(report.workflow, capabilities)
-        errors, outputs = [[each.message for each in wrong.errors], dict(result.outputs)]
-    assert errors == ["input text of echo is missing"]
-    assert outputs["a"] == "abab"
-    assert outputs["b"]["plan"]["objective"] == "abab"

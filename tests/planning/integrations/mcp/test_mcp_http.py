@@ -122,18 +122,6 @@ async def test_a_server_for_all_addresses_knows_the_one_that_was_called() -> Non
     assert result == [200, 421, 421]
 
 
-@in_both_eras
-async def test_the_official_client_sends_a_token(mode: str) -> None:
-    session = Session()
-    async with (
-        over_http(build_server(session=session), token=TOKEN) as url,
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
-        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
-    ):
-        result = said(await client.call_tool("planning_setup_plan", setup("Secret")))
-    assert result == "Plan set, no steps yet. Add them with planning_add_step."
-
-
 async def test_a_body_that_is_too_large_is_refused_before_it_is_read() -> None:
     async with over_http(build_server(), limits=Limits(body=1_000)) as url:
         reader, writer = await raw(url, head(url, 1_001))

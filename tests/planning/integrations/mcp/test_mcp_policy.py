@@ -12,7 +12,7 @@ pytest.importorskip("mcp", reason="needs mcp: pip install 'session-planning[mcp]
 
 import mcp_types as types
 from mcp import Client
-from mcp_served import MODES, connecting, in_both_eras, over_both, over_http, said, setup
+from mcp_served import MODES, connecting, in_both_eras, over_both, said, setup
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
@@ -199,17 +199,6 @@ async def test_evidence_is_a_call_of_the_server(mode: str) -> None:
     refusal = "C1 (work) failed; send evidence with a call made since it began: C2 (work)"
     assert shown == [f"error: Refused, nothing changed. {refusal}", "S001 done. Next: S002 Buy shelves"]
     assert "evidence" in properties["planning_mark_step"]
-
-
-async def test_two_clients_have_two_plans_that_wait() -> None:
-    async with over_http(serving()) as url:
-        ask = answering([], APPROVE)
-        async with (
-            Client(url, mode="legacy", elicitation_callback=ask) as one,
-            Client(url, mode="legacy") as other,
-        ):
-            results = [said(await client.call_tool(*each)) for each in (SET, WORK) for client in (one, other)]
-    assert results[2:] == ['{"success":true,"error":"there is none"}', f"error: {WAITS}"]
 
 
 async def test_a_server_that_was_killed_resumes_and_another_process_approves(tmp_path: Path) -> None:

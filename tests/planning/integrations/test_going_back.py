@@ -21,18 +21,6 @@ NO_PLAN = "Refused, nothing changed. no plan yet; call planning_setup_plan first
 
 
 @through
-def test_both_branches_stay_whole(entry: EntryPoint, session: Session) -> None:
-    agent = entry.agent(session)
-    start = play(agent, [[SHOP]]).after
-    first = play(agent, [[mark("S001")]], start)
-    version = session.version
-    second = play(agent, [[mark("S002")]], start)
-    assert [each.last for each in second.requests] == [OPEN, OTHER]
-    assert text_of(session.at(version)) == HALF
-    assert [play(agent, [[READ]], each.after).texts for each in (first, second)] == [[HALF], [OTHER]]
-
-
-@through
 def test_before_the_first_change_there_is_no_plan(entry: EntryPoint, session: Session) -> None:
     agent = entry.agent(session)
     start = play(agent, []).after

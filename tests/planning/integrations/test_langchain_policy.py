@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from frameworks import SHOP, Call, proved
+from frameworks import SHOP, Call, facts_of, plans_of, proved
 from langchain.agents import create_agent
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.tools import tool
@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from syrupy.assertion import SnapshotAssertion
 
-from planning import ApprovePlan, ClearPlan, Plan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
+from planning import ApprovePlan, ClearPlan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
 from planning.integrations.langchain import PlanningMiddleware
 from planning.plan.facts import EvidenceCall, PlanFacts
 from session import Session
@@ -70,9 +70,7 @@ class Agent:
         """What is known of the plan of a result."""
         session = self.middleware.session_of(result)
         assert session is not None
-        found = session.select_latest(PlanFacts)
-        assert found is not None
-        return found
+        return facts_of(session)
 
 
 def read(messages: list[AnyMessage]) -> str:
@@ -171,9 +169,7 @@ def test_only_the_plan_that_was_shown_is_approved(change: Any, expected: str, is
 
     result = agent.run(Command(resume="approve"))
 
-    facts = session.select_latest(PlanFacts)
-    assert facts is not None
-    assert facts.approval == expected
+    assert facts_of(session).approval == expected
     assert agent.worked == (["shelves"] if expected == "approved" and not is_end else [])
     is_asked = expected == "waiting" and not isinstance(change, ClearPlan)
     assert bool(asked_for(result)) is is_asked  # about the new plan
@@ -221,10 +217,8 @@ def test_a_thread_that_is_rewound_takes_back_what_the_policy_noted(work: Call) -
     first = [each for each in agent.graph.get_state_history(config) if each.next == ("model",)][-2]
     agent.model.script = [said("Back.")]
     agent.graph.invoke(None, first.config)
-    facts, plan = session.select_latest(PlanFacts), session.select_latest(Plan)
-    assert plan is not None
-    assert facts is not None
-    assert (plan.progress, facts.calls, facts.proofs) == ((0, 2), 0, {})
+    facts = facts_of(session)
+    assert (plans_of(session), facts.calls, facts.proofs) == ([(0, 2)], 0, {})
 
 
 def test_without_a_gate_the_graph_has_no_further_node() -> None:

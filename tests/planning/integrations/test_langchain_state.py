@@ -42,6 +42,7 @@ class TestSessionOf:
         planning = PlanningMiddleware(session)
         first = agent.invoke(ASKED, thread("A"))
         assert text_of(planning.session_of(first)) == OPEN
+        assert kind != "store" or {*first["planning"]} == {"session_id", "since", "version"}
         old = agent.get_state(thread("A")).config
         second = agent.invoke(ASKED, thread("A"))
         assert [text_of(planning.session_of(each)) for each in (second, first, second)] == [HALF, OPEN, HALF]

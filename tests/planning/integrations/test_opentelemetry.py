@@ -144,6 +144,9 @@ def test_a_run_is_a_span_within_the_current_one_and_its_steps_are_within_that(*,
         ("request", {}),
     ]
     one, two, run, _ = exported.get_finished_spans()
+    assert {each.instrumentation_scope.name for each in (one, two, run) if each.instrumentation_scope} == {
+        "planning"
+    }
     assert [span.parent and span.parent.span_id for span in (one, two, run)] == [
         run.context.span_id,
         run.context.span_id,

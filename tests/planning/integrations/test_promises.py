@@ -467,15 +467,17 @@ def test_a_session_that_cannot_be_opened_is_a_failed_call(entry: EntryPoint) -> 
 
 
 @promise("rewind")
-def test_a_conversation_that_goes_back_takes_the_plan_with_it(entry: EntryPoint, stored: Session) -> None:
-    agent = entry.agent(stored)
-    start = play(agent, [[READ]]).after
+def test_a_conversation_that_goes_back_takes_the_plan_with_it(entry: EntryPoint, session: Session) -> None:
+    agent = entry.agent(session)
+    start = play(agent, [[SHOP]]).after
     first = play(agent, [[mark("S001")]], start).after
-    second = play(agent, [[mark("S002")]], start).after
-    assert text_of(stored) == OTHER
-    for after, plan in ((first, HALF), (second, OTHER), (first, HALF)):
+    version = session.version
+    second = play(agent, [[mark("S002")]], start)
+    assert [each.last for each in second.requests] == [OPEN, OTHER]
+    assert text_of(session.at(version)) == HALF
+    for after, plan in ((first, HALF), (second.after, OTHER), (first, HALF)):
         assert play(agent, [[READ]], after).texts == [plan]
-        assert text_of(stored) == plan
+        assert text_of(session) == plan
 
 
 @promise("truncated")

@@ -118,9 +118,9 @@ class TestMessageHistory:
             if not any(isinstance(part, ToolCallPart) for part in calls or ()):
                 yield messages[:end]
 
-    @pytest.mark.parametrize("kind", ["history", "memory", "another session", "json"])
-    def test_a_truncated_history_gives_the_plan_of_that_point(self, kind: str) -> None:
-        session = None if kind in {"history", "json"} else Session()
+    @pytest.mark.parametrize("kind", ["history", "memory", "a file", "another session", "json"])
+    def test_a_truncated_history_gives_the_plan_of_that_point(self, kind: str, stored: Session) -> None:
+        session = None if kind in {"history", "json"} else stored if kind == "a file" else Session()
         planning = Planning(session, follow_history=True)
         agent, _ = agent_of(planning, *self.TURNS)
         messages = run(agent)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +29,6 @@ from test_pydantic_ai import agent_of, answers, run
 
 from planning.integrations.pydantic_ai import Planning
 from session import Session, SnapshotError
-from session.stores import SqliteStore
 
 LOST = "The plan of this conversation is lost: its messages were shortened, or lost their metadata."
 
@@ -165,18 +162,6 @@ class TestOwnHistory:
             "planning in the agent's state is not a position of a session, but a value of type dict: "
             "remove it, or go back to an earlier checkpoint"
         )
-
-
-class TestStore:
-    """A session in a file; a store that is busy or out of reach ends no run."""
-
-    def test_the_plan_of_a_history_is_read_from_the_store(self, tmp_path: Path) -> None:
-        with closing(SqliteStore(tmp_path / "plans.db")) as store:
-            session = Session(session_id="shop", store=store)
-            planning = Planning(session)
-            agent, _ = agent_of(planning, [SHOP], [mark("S001", "in_progress")], [mark("S001")], "Done.")
-            messages = run(agent)
-            assert planning.plan_of(messages[:5]) == planning.plan_of(messages[:5], session) is not None
 
 
 class TestSpec:

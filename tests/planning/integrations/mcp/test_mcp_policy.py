@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("mcp", reason="needs mcp: pip install 'session-planning[mcp]'")
 
 import mcp_types as types
+from frameworks import facts_of
 from mcp import Client
 from mcp_served import MODES, connecting, in_both_eras, over_both, said, setup
 from syrupy.assertion import SnapshotAssertion
@@ -26,7 +27,6 @@ from planning import (
     tool,
 )
 from planning.integrations.mcp import build_server
-from planning.plan.facts import PlanFacts
 from session import Session, ToolInvoked
 from session.stores import SqliteStore
 
@@ -130,10 +130,8 @@ async def test_only_the_plan_that_was_shown_is_approved(mode: str) -> None:
     callback = answering([], APPROVE, before=change)
     async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
         shown = await conversation(client, SET)
-    facts = session.select_latest(PlanFacts)
     assert shown.endswith("first. The plan changed before the user could decide.\n")
-    assert facts is not None
-    assert facts.approval == "waiting"
+    assert facts_of(session).approval == "waiting"
 
 
 @in_both_eras
@@ -181,9 +179,7 @@ async def test_an_answer_to_no_question_approves_nothing() -> None:
         await client.call_tool(*SET)
         for state in (None, "", "[1]", '["x", null]', "[null, 7]"):
             await client.session.call_tool(*WORK, input_responses=answer, request_state=state)
-    facts = session.select_latest(PlanFacts)
-    assert facts is not None
-    assert facts.approval == "waiting"
+    assert facts_of(session).approval == "waiting"
 
 
 @in_both_eras

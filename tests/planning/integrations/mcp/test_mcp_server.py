@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -108,26 +107,14 @@ async def test_with_a_session_all_clients_share_its_plan(way: str, mode: str) ->
 
 
 @in_both_eras
-async def test_a_long_id_of_a_call_is_replaced_and_makes_no_repeat(mode: str) -> None:
-    session, long = Session(), "x" * 5_000
+async def test_the_id_of_a_call_is_ours_or_that_of_claude_code_and_makes_no_repeat(mode: str) -> None:
+    session, ours, theirs = Session(), "planning/call_id", "claudecode/toolUseId"
+    sent: list[Any] = [*({ours: each} for each in (7, "", ["a"])), *[{theirs: "toolu_1"}] * 2, None]
     async with Client(build_server(session=session), mode=mode) as client:
-        for call_id in (long, long, 7, "", ["a"]):
-            meta: Any = {"planning/call_id": call_id}
+        for meta in (*sent, {ours: "ours", theirs: "toolu_2"}):
             await client.call_tool("planning_setup_plan", setup("Named"), meta=meta)
-    digest = f"sha256:{sha256(long.encode()).hexdigest()}"
-    assert [change.call_id for change in session.history()] == [digest, digest, None, None, None]
-
-
-@in_both_eras
-async def test_the_id_of_a_call_is_the_one_that_claude_code_sends_if_there_is_no_other(mode: str) -> None:
-    session = Session()
-    async with Client(build_server(session=session), mode=mode) as client:
-        theirs: Any = {"claudecode/toolUseId": "toolu_1"}
-        for meta in (theirs, theirs, None):
-            await client.call_tool("planning_setup_plan", setup("Named"), meta=meta)
-        both: Any = {"planning/call_id": "ours", "claudecode/toolUseId": "toolu_2"}
-        await client.call_tool("planning_setup_plan", setup("Named"), meta=both)
-    assert [change.call_id for change in session.history()] == ["toolu_1", "toolu_1", None, "ours"]
+    ids = [change.call_id for change in session.history()]
+    assert ids == [None, None, None, "toolu_1", "toolu_1", None, "ours"]
 
 
 @in_both_eras

@@ -79,6 +79,13 @@ def toolbox(session: Any, tools: Iterable[Tool]) -> Toolbox:
     return Toolbox([*PlanningToolsSection(session=session).tools(), *tools], session=session)
 
 
+def planned() -> PlanningToolsSection:
+    """A section with an active plan."""
+    section = PlanningToolsSection(session=Session())
+    toolbox(section.session, ()).call(*SHOP)
+    return section
+
+
 def plan_after(calls: Iterable[tuple[str, Any]]) -> str:
     """The plan that calls make, in a session of its own."""
     session = Session()

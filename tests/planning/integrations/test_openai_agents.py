@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '.[openai-agents]'")
 
-from agents import Agent, ModelBehaviorError, RunConfig, Runner, function_tool
+from agents import Agent, ModelBehaviorError, RunConfig, Runner, SQLiteSession, function_tool
 from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData
-from agents_runs import QUIET, agent_of, outputs, run_async, script, tails
-from frameworks import HALF, OPEN, SHOP, mark, text_of
+from agents_runs import QUIET, agent_of, outputs, run_async, run_streamed, script, tails
+from frameworks import HALF, OPEN, SHOP, mark, planned, text_of
 from openai import AsyncOpenAI
 
 from planning import PlanningToolsSection, Toolbox, tool
@@ -42,6 +44,39 @@ class TestRequests:
         static = f"You run a shop.\n\n## Planning\n\n{PlanningToolsSection(session=session).body()}"
         assert [each.system_instructions for each in model.calls] == [static, static]
         assert [each.get("role") for each in result.to_input_list()] == ["user", None, None, "assistant"]
+
+    @pytest.mark.parametrize("run", [run_async, run_streamed])
+    def test_a_server_that_keeps_the_conversation_gets_each_item_once(self, run: Callable[..., Any]) -> None:
+        planning = planning_tools(section=planned())
+        agent, model = agent_of(planning, [mark("S07")], [mark("S001")], "Done.")
+        run(planning, agent, conversation_id="conv_1")
+        sent: list[Any] = [[dict(item) for item in call.input] for call in model.calls]
+        refusal = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
+        assert [[item.get("content") or item["output"] for item in items] for items in sent] == [
+            [f"Go\n\n{OPEN}"],
+            [f"{refusal}\n\n{OPEN}"],
+            [f"S001 done. Next: S002 Buy shelves\n\n{HALF}"],
+        ]
+
+    @pytest.mark.parametrize("run", [run_async, run_streamed])
+    def test_the_reminder_is_kept_in_no_session_of_the_sdk(self, run: Callable[..., Any]) -> None:
+        planning = planning_tools(Session())
+        agent, _ = agent_of(planning, [SHOP], "Done.", "Again.")
+        with closing(SQLiteSession("u")) as memory:
+            run(planning, agent, session=memory)
+            run(planning, agent, session=memory)
+            assert OPEN not in str(asyncio.run(memory.get_items()))
+
+    def test_items_that_your_filter_makes_are_not_changed(self) -> None:
+        planning, own = planning_tools(section=planned()), {"role": "user", "content": "Go now"}
+        config = RunConfig(
+            tracing_disabled=True,
+            call_model_input_filter=lambda data: ModelInputData([own], data.model_data.instructions),  # type: ignore[list-item]  # an item
+        )
+        agent, model = agent_of(planning, "Done.")
+        asyncio.run(Runner.run(agent, "Go", run_config=planning.run_config(config)))
+        assert own == {"role": "user", "content": "Go now"}
+        assert model.calls[0].input == [{"role": "user", "content": f"Go now\n\n{OPEN}"}]
 
     def test_instructions_that_have_the_section_do_not_get_it_twice(self) -> None:
         planning = planning_tools(Session())

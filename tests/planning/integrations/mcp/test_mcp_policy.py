@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +27,6 @@ from planning import (
 )
 from planning.integrations.mcp import build_server
 from session import Session, ToolInvoked
-from session.stores import SqliteStore
 
 APPROVAL = PlanPolicy(approval=True)
 SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
@@ -180,39 +178,6 @@ async def test_an_answer_to_no_question_approves_nothing() -> None:
         for state in (None, "", "[1]", '["x", null]', "[null, 7]"):
             await client.session.call_tool(*WORK, input_responses=answer, request_state=state)
     assert facts_of(session).approval == "waiting"
-
-
-@in_both_eras
-async def test_evidence_is_a_call_of_the_server(mode: str) -> None:
-    policy = PlanPolicy(evidence="required", dependencies=True)
-    async with Client(serving(Session(), policy), mode=mode) as client:
-        calls = (SET, mark("S001"), ("work", {"on": "nothing"}), mark("S001", evidence=["C1"]), WORK)
-        await conversation(client, *calls)
-        shown = [said(await client.call_tool(*mark("1", evidence=[each]))) for each in ("C1", "C2")]
-        properties = {
-            each.name: [*each.input_schema["properties"]] for each in (await client.list_tools()).tools
-        }
-    refusal = "C1 (work) failed; send evidence with a call made since it began: C2 (work)"
-    assert shown == [f"error: Refused, nothing changed. {refusal}", "S001 done. Next: S002 Buy shelves"]
-    assert "evidence" in properties["planning_mark_step"]
-
-
-async def test_a_server_that_was_killed_resumes_and_another_process_approves(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "s.db")
-
-    def opened() -> Session:
-        return Session(session_id="s", store=store)
-
-    async with Client(serving(opened())) as client:
-        await client.call_tool(*SET)
-    async with Client(serving(opened())) as client:
-        held = said(await client.call_tool(*WORK))
-        other = opened()
-        PlanningToolsSection(session=other, policy=APPROVAL)
-        other.dispatch(ApprovePlan())
-        made = said(await client.call_tool(*WORK))
-    assert held.startswith("error: work was not called: the plan waits")
-    assert made == '{"success":true,"error":"there is none"}'
 
 
 def test_a_toolbox_brings_its_policy() -> None:

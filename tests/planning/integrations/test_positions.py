@@ -113,6 +113,12 @@ class TestMerge:
         idle = {"session_id": "shop", "since": "2026-01-01T00:00:00+00:00", "version": 0}
         assert merge(idle, changed) == merge(changed, idle) == changed
 
+    def test_a_restored_session_that_changed_nothing_gives_way(self) -> None:
+        start = position_of(Session(), step="1")
+        changed, idle = position_of(planned(), start, "2"), position_of(Session(), start, "2")
+        assert merge(merge(start, changed), idle) == changed
+        assert merge(merge(start, idle), changed) == changed
+
     def test_two_sessions_that_both_changed_in_one_step_are_an_error(self) -> None:
         start = position_of(Session(), step="1")
         one, other = position_of(planned(), start, "2"), position_of(planned("Another"), start, "2")

@@ -179,13 +179,3 @@ def test_a_file_that_this_program_has_open_with_other_settings_is_told(folder: P
         given = database.execute("SELECT 1")
     told = f"{path} is open in this program with other settings; close it there first"
     assert (given["code"], given["error"]) == ("storage", told)
-
-
-def test_values_become_plain_ones(database: SqlDatabase) -> None:
-    sql = (
-        "SELECT 3.0::DECIMAL(3, 1), 0.1::DECIMAL(3, 1), 12345678901234567.89::DECIMAL(19, 2), 'x'::BLOB, "
-        "{'a': [DATE '2024-01-02', NULL], 'b': true}"
-    )
-    assert database.execute(sql)["data"] == [
-        [3.0, 0.1, "12345678901234567.89", b"x", {"a": ["2024-01-02", None], "b": True}]
-    ]

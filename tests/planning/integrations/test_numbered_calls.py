@@ -44,6 +44,14 @@ class Runs:
         return toolbox(self.open(), [self.tool])
 
 
+def begun() -> tuple[Session, Toolbox]:
+    """A session with a plan, and its toolbox."""
+    session = Session()
+    box = toolbox(session, ())
+    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    return session, box
+
+
 def called(form: Callable[..., Any]) -> Callable[..., Any]:
     """The form of a response whose calls all add the same step."""
     return lambda turn_id, *ids: form(turn_id, *((each, ADDED) for each in ids))
@@ -141,9 +149,7 @@ NUMBERS: dict[str, Any] = {
 def test_the_time_of_a_response_and_the_length_of_its_request_tell_turns_apart(
     module: Any, form: Callable[..., Any], numbers: str
 ) -> None:
-    session = Session()
-    box = toolbox(session, ())
-    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    session, box = begun()
     first, second = (responding(form, ADDED, **more) for more in NUMBERS[numbers])
     for response in (first, second, second, first):
         module.run_calls(response, box)
@@ -155,9 +161,7 @@ def test_the_time_of_a_response_and_the_length_of_its_request_tell_turns_apart(
     [(openai, chat, chunked), (openai, items, itemised), (anthropic, blocks, block_events)],
 )
 def test_a_response_and_its_stream_are_one_turn(module: Any, whole: Any, streamed: Any) -> None:
-    session = Session()
-    box = toolbox(session, ())
-    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    session, box = begun()
     numbers: dict[str, Any] = {"created": 1_760_000_000, "usage": {"input_tokens": 41}}
     module.run_calls(responding(streamed, ADDED, **numbers, created_at=1_760_000_000.0), box)
     module.run_calls(responding(whole, ADDED, **numbers, created_at=1_760_000_000), box)
@@ -165,9 +169,7 @@ def test_a_response_and_its_stream_are_one_turn(module: Any, whole: Any, streame
 
 
 def test_the_usage_at_the_end_of_a_stream_is_part_of_its_name() -> None:
-    session = Session()
-    box = toolbox(session, ())
-    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    session, box = begun()
     for count in (41, 77, 77):
         chunks = [
             *responding(chunked, ADDED),
@@ -184,9 +186,7 @@ def test_the_usage_at_the_end_of_a_stream_is_part_of_its_name() -> None:
 def test_where_nothing_names_the_response_its_calls_are_made_each_time(
     module: Any, form: Callable[..., Any], turn_id: Any
 ) -> None:
-    session = Session()
-    box = toolbox(session, ())
-    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    session, box = begun()
     for _ in range(2):
         module.run_calls(form(turn_id, "call_1"), box)
     assert plans_of(session) == [(0, 2)]
@@ -197,9 +197,7 @@ def test_where_nothing_names_the_response_its_calls_are_made_each_time(
 def test_calls_of_one_response_that_have_no_ids_of_their_own_are_all_made(
     module: Any, form: Callable[..., Any], ids: tuple[Any, Any]
 ) -> None:
-    session = Session()
-    box = toolbox(session, ())
-    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    session, box = begun()
     module.run_calls(form(NAMED, *ids), box)
     assert plans_of(session) == [(0, 2)]
 

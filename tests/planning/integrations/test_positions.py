@@ -156,6 +156,15 @@ def test_a_change_in_another_session_is_not_signed() -> None:
 class TestGoBack:
     """A session goes back over changes of one place alone."""
 
+    def test_only_over_changes_that_were_made_since(self) -> None:
+        session = planned()
+        start = position_of(session)
+        marked(session, "bench:1", "2")
+        last = last_change(session, "bench:1")
+        assert last is not None
+        assert [go_back(session, start, last, since) for since in ("4", "2")] == [False, True]
+        assert select_latest(session, Plan) == plan_from(start)
+
     def test_not_when_the_place_has_changed_it_meanwhile(self) -> None:
         session = planned()
         start = position_of(session)

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'session-planning[pydantic-ai]'")
 
 from frameworks import OPEN, READ, SHOP, mark, plan_after, rewinds, text_of
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.messages import (
     CachePoint,
     ModelMessage,
@@ -25,9 +25,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from planning import AddStep, PlanningToolsSection, plan_text
+from planning import AddStep, PlanningToolsSection, PlanPolicy, plan_text
 from planning.integrations.pydantic_ai import Planning
 from planning.plan.commands import NewPlanStep
+from planning.plan.facts import EvidenceCall
 from session import Session
 
 Turn = str | list[tuple[str, Any]]
@@ -93,6 +94,30 @@ def test_the_test_model_calls_every_tool() -> None:
     agent = Agent(TestModel(), capabilities=[Planning(Session())], retries=0)
     called = [call_id for call_id, _, _ in answers(run(agent))]
     assert len(called) == 6
+
+
+def test_an_answer_that_is_a_tool_call_is_held_back_too() -> None:
+    planning = Planning(Session(), policy=PlanPolicy(finish_gate=1))
+    ends: list[Turn] = [[("final_result", {"response": number})] for number in (1, 2)]
+    agent, _ = agent_of(planning, [SHOP], *ends, output_type=int, retries=0)
+    assert asyncio.run(agent.run("Go")).output == 2
+
+
+def test_calls_that_failed_are_kept_as_such() -> None:
+    def work(on: str) -> str:
+        """Work."""
+        if on == "error":
+            raise ModelRetry("not that")
+        return f"worked on {on}"
+
+    session = Session()
+    works: Turn = [("work", {"on": on}) for on in ("error", "shelves")]
+    planning = Planning(session, policy=PlanPolicy(evidence="required"))
+    run(agent_of(planning, [SHOP], works, "End.", tools=[work], retries=2)[0])
+    assert {*session.select_all(EvidenceCall)} == {  # the calls ran at the same time
+        EvidenceCall("work", "c2.1", False),
+        EvidenceCall("work", "c2.2", True),
+    }
 
 
 class TestMessageHistory:

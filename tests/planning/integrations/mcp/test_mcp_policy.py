@@ -119,20 +119,6 @@ async def test_a_client_that_cannot_ask_reads_why_the_work_waits(mode: str) -> N
 
 
 @in_both_eras
-async def test_only_the_plan_that_was_shown_is_approved(mode: str) -> None:
-    session = Session()
-
-    def change() -> None:
-        session.dispatch(UpdateStep("S001", "Buy a castle"))
-
-    callback = answering([], APPROVE, before=change)
-    async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
-        shown = await conversation(client, SET)
-    assert shown.endswith("first. The plan changed before the user could decide.\n")
-    assert facts_of(session).approval == "waiting"
-
-
-@in_both_eras
 @pytest.mark.parametrize("objective", ["Sell the shop", "Open the shop"])
 async def test_the_user_is_not_asked_about_a_plan_that_another_client_set_up_at_once(
     objective: str, mode: str
@@ -152,22 +138,27 @@ async def test_the_user_is_not_asked_about_a_plan_that_another_client_set_up_at_
     assert asked == []
 
 
+CHANGED = "The plan changed before the user could decide."
+
+
 @in_both_eras
 @pytest.mark.parametrize(
-    ("decision", "said_of_it"),
+    ("decision", "said_of_it", "approval"),
     [
-        (ApprovePlan(), "The user approved it."),
-        (RejectPlan("no"), "The user rejected it: no. Change the plan."),
-        (SetupPlan("Sell the shop"), "The plan changed before the user could decide."),
+        (ApprovePlan(), "The user approved it.", "approved"),
+        (RejectPlan("no"), "The user rejected it: no. Change the plan.", "rejected"),
+        (SetupPlan("Sell the shop"), CHANGED, "none"),
+        (UpdateStep("S001", "Buy a castle"), CHANGED, "waiting"),
     ],
 )
-async def test_the_model_reads_the_decision_that_was_made_on_the_plan_that_was_shown(
-    mode: str, decision: Any, said_of_it: str
+async def test_only_the_plan_that_was_shown_is_approved_and_the_model_reads_what_was_decided_on_it(
+    mode: str, decision: Any, said_of_it: str, approval: str
 ) -> None:
     session = Session()
     callback = answering([], APPROVE, before=lambda: session.dispatch(decision))
     async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
         assert (await conversation(client, SET)).endswith(f"first. {said_of_it}\n")
+    assert facts_of(session).approval == approval
 
 
 async def test_an_answer_to_no_question_approves_nothing() -> None:

@@ -97,15 +97,6 @@ def test_a_correlated_query_with_many_nulls_is_an_error(tmp_path: Path) -> None:
         )
 
 
-def test_a_query_is_stopped_at_its_limit(database: SqlDatabase) -> None:
-    database.timeout = 0.2
-    endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b"
-    hard = "SELECT max(levenshtein(repeat('ab', 30000), repeat('ba', 30000)))"
-    assert [database.execute(sql)["code"] for sql in (endless, hard)] == ["timeout"] * 2
-    database.timeout = 30.0  # on a busy machine, loading DuckDB alone may take more than the limit
-    assert database.execute("SELECT 1")["data"] == [[1]]
-
-
 @pytest.mark.parametrize(
     "sql", ["SELECT list_sum(range(10000000000))", "SELECT x FROM range(30000000) t(x) ORDER BY hash(x)"]
 )

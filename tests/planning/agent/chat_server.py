@@ -139,7 +139,6 @@ class ChatServer:
 
 
 def asked(server: ChatServer, **options: Any) -> str:
-    """What the model behind a server answers."""
     given: dict[str, Any] = {"api_key": KEY, "max_retries": 0, "timeout": 5.0} | options
     with OpenAIChat("local", server.url, **given) as chat:
         return chat(QUESTION, SCHEMA)

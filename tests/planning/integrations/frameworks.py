@@ -30,18 +30,15 @@ READING = ("look",)
 
 
 def setup(objective: str, *titles: str) -> Call:
-    """A call that sets a plan up."""
     steps = [{"title": each} for each in titles]
     return "planning_setup_plan", {"objective": objective, "initial_steps": steps}
 
 
 def mark(step_id: str, status: str = "done") -> Call:
-    """A call that marks a step."""
     return "planning_mark_step", {"step_id": step_id, "status": status}
 
 
 def proved(step_id: str, *evidence: str) -> Call:
-    """A call that marks a step done with evidence."""
     return "planning_mark_step", {"step_id": step_id, "status": "done", "evidence": list(evidence)}
 
 
@@ -63,7 +60,6 @@ def added_to(message: str) -> str:
 
 
 def plans_of(*sessions: Any) -> list[tuple[int, int] | None]:
-    """How far the plan of each is."""
     plans = [session.select_latest(Plan) for session in sessions]
     return [None if plan is None else plan.progress for plan in plans]
 
@@ -80,7 +76,6 @@ def toolbox(session: Any, tools: Iterable[Tool]) -> Toolbox:
 
 
 def planned() -> PlanningToolsSection:
-    """A section with an active plan."""
     section = PlanningToolsSection(session=Session())
     toolbox(section.session, ()).call(*SHOP)
     return section
@@ -96,7 +91,6 @@ def plan_after(calls: Iterable[tuple[str, Any]]) -> str:
 
 
 def rewinds(session: Session) -> int:
-    """How often a session has gone back."""
     return sum(
         isinstance(each, (Rewound, RolledBack)) for change in session.history() for each in change.events
     )
@@ -142,7 +136,6 @@ class Script:
         self.number = 0
 
     def next(self, request: Request) -> list[tuple[str, Call]]:
-        """The calls of the next turn; none at the end."""
         self.requests.append(request)
         self.number += 1
         return self.left.pop(0) if self.left else []

@@ -28,7 +28,6 @@ ASKED = {"messages": [HumanMessage("Go")]}
 
 
 def thread(name: str) -> Any:
-    """The configuration of a thread."""
     return {"configurable": {"thread_id": name}}
 
 
@@ -41,7 +40,6 @@ def agent_of(script: Any, session: Any = None, **options: Any) -> tuple[Any, Scr
 
 
 def answers(messages: list[AnyMessage]) -> list[tuple[str, str, str]]:
-    """What the model read of its calls."""
     return [
         (each.tool_call_id, each.status, str(each.content))
         for each in messages
@@ -141,8 +139,6 @@ def test_an_agent_in_a_graph_of_its_own_keeps_its_plan() -> None:
 
 
 class TestHumanInTheLoop:
-    """A person decides about calls, beside the plan."""
-
     @pytest.mark.parametrize("mode", ["batched", "per_call"])
     @pytest.mark.parametrize("is_first", [True, False])
     def test_a_planning_call_waits_for_a_person_and_the_others_are_kept(

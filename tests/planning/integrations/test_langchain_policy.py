@@ -67,14 +67,12 @@ class Agent:
         return result
 
     def facts(self, result: dict[str, Any]) -> PlanFacts:
-        """What is known of the plan of a result."""
         session = self.middleware.session_of(result)
         assert session is not None
         return facts_of(session)
 
 
 def read(messages: list[AnyMessage]) -> str:
-    """A conversation as lines."""
     lines = []
     for message in messages:
         calls = ", ".join(f"{call['name']}({call['args']})" for call in getattr(message, "tool_calls", ()))
@@ -83,7 +81,6 @@ def read(messages: list[AnyMessage]) -> str:
 
 
 def asked_for(result: dict[str, Any]) -> list[Any]:
-    """What a run that was interrupted asks its user."""
     return [each.value for each in result.get("__interrupt__", ())]
 
 

@@ -155,8 +155,6 @@ def test_a_turn_that_was_cut_short_is_finished_and_no_call_is_made_twice(
 
 
 class TestInMemory:
-    """The session is in memory, and the process ends."""
-
     def test_a_call_that_failed_resumes_beside_those_that_were_made(self) -> None:
         saver, phone = InMemorySaver(), phone_of(RuntimeError("the process ends"))
         script = [turn(setup("Open the shop", "Rent a room"), ("phone", {})), said()]

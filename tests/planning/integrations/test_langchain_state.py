@@ -30,8 +30,6 @@ def written_by_another(path: Path) -> Iterator[None]:
 
 
 class TestSessionOf:
-    """``session_of`` gives the plan of a result."""
-
     @pytest.mark.parametrize("kind", ["none", "memory", "store"])
     def test_each_result_keeps_its_plan_whatever_is_read_and_done_later(
         self, kind: str, stored: Session
@@ -55,8 +53,6 @@ class TestSessionOf:
 
 
 class TestInput:
-    """A client cannot write the position."""
-
     def test_it_is_no_input_of_the_agent(self) -> None:
         session = Session()
         agent, model = agent_of([turn(SHOP, prefix="a"), said()], session)
@@ -113,8 +109,6 @@ class TestInput:
 
 
 class TestStore:
-    """A store that is out of reach ends no run."""
-
     def test_a_store_that_is_busy_when_the_run_begins_is_gone_back_to_later(
         self, stored: Session, path: Path
     ) -> None:

@@ -45,7 +45,6 @@ class Runs:
 
 
 def begun() -> tuple[Session, Toolbox]:
-    """A session with a plan, and its toolbox."""
     session = Session()
     box = toolbox(session, ())
     box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
@@ -53,7 +52,6 @@ def begun() -> tuple[Session, Toolbox]:
 
 
 def called(form: Callable[..., Any]) -> Callable[..., Any]:
-    """The form of a response whose calls all add the same step."""
     return lambda turn_id, *ids: form(turn_id, *((each, ADDED) for each in ids))
 
 

@@ -163,7 +163,6 @@ MADE = {
 
 
 def maker(needs: str) -> Any:
-    """What gives a framework's agents their plan."""
     pytest.importorskip(needs)
     module, _, name = MADE[needs].partition(":")
     return getattr(import_module(f"planning.integrations.{module}"), name)

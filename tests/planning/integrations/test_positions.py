@@ -27,7 +27,6 @@ from session.stores import SqliteStore
 
 
 def planned(objective: str = "Open the shop") -> Session:
-    """A session with a plan."""
     session = Session()
     box = toolbox(session, ())
     box.call(*setup(objective, "Rent a room", "Buy shelves"))
@@ -42,7 +41,6 @@ def test_a_position_is_json_and_gives_the_plan_back() -> None:
 
 
 def opened(folder: Path) -> Session:
-    """A session with a store of its own, as each process has."""
     session = Session(session_id="kept", store=SqliteStore(folder / "plans.db"))
     register_plan(session)
     return session
@@ -154,8 +152,6 @@ def test_a_change_in_another_session_is_not_signed() -> None:
 
 
 class TestGoBack:
-    """A session goes back over changes of one place alone."""
-
     def test_only_over_changes_that_were_made_since(self) -> None:
         session = planned()
         start = position_of(session)

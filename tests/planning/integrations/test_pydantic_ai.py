@@ -68,7 +68,6 @@ def run(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[Mode
 
 
 def answers(messages: list[ModelMessage]) -> list[tuple[str, str, Any]]:
-    """What the model read of its calls."""
     return [
         (part.tool_call_id, part.outcome, part.content)
         for message in messages
@@ -121,8 +120,6 @@ def test_calls_that_failed_are_kept_as_such() -> None:
 
 
 class TestMessageHistory:
-    """A run goes on with the plan of the message history that it is given."""
-
     TURNS: tuple[Turn, ...] = (
         [SHOP, mark("S001", "in_progress")],
         [mark("S01x")],

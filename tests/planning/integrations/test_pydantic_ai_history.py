@@ -54,8 +54,6 @@ def bare(messages: list[ModelMessage]) -> list[ModelMessage]:
 
 
 class TestHostSession:
-    """A session of the host's is not rewound by a message history."""
-
     def test_parallel_runs_from_one_history_keep_all_marks(self) -> None:
         session, steps = Session(), [{"title": f"Step {number}"} for number in range(1, 9)]
         setup = ("planning_setup_plan", {"objective": "Many", "initial_steps": steps})
@@ -107,8 +105,6 @@ class TestHostSession:
 
 
 class TestOwnHistory:
-    """Without a session, the plan is the history's own."""
-
     @pytest.mark.parametrize("whole", [0, 3])
     def test_a_history_that_lost_its_metadata_keeps_the_plan(self, whole: int) -> None:
         planning = Planning()
@@ -165,8 +161,6 @@ class TestOwnHistory:
 
 
 class TestSpec:
-    """``Agent.from_spec`` makes the capability."""
-
     def test_by_its_name_and_with_options(self) -> None:
         for spec in ("Planning", {"Planning": "plan-act-reflect"}, {"Planning": {"actor": "clerk"}}):
             agent: Agent[Any, str] = Agent.from_spec(

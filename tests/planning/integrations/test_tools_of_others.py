@@ -27,7 +27,6 @@ def of_your_own_in_langchain() -> Any:
 
 
 def of(module: str, name: str, /, *given: Any, **named: Any) -> Callable[[], Any]:
-    """Makes a tool of a framework."""
     return lambda: getattr(pytest.importorskip(module), name)(*given, **named)
 
 

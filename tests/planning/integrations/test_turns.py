@@ -274,7 +274,6 @@ def test_each_call_that_is_complete_is_made_and_each_is_answered(
 
 
 def reading(module: Any, sent: Any) -> list[Any]:
-    """Each way to read a turn."""
     return [
         lambda: module.turn(sent),
         lambda: module.run_calls(sent, BOX),

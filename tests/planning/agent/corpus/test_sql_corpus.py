@@ -71,7 +71,6 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def cases(*kinds: str) -> pytest.MarkDecorator:
-    """Each statement of these kinds, of each corpus."""
     found = [
         pytest.param(dialect, case, id=f"{dialect}-{case.name}")
         for dialect, corpus in CORPORA.items()

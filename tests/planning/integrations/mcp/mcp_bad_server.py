@@ -15,7 +15,6 @@ HOW = sys.argv[1] if len(sys.argv) > 1 else ""
 
 
 def said(text: str, **more: Any) -> dict[str, Any]:
-    """A result that is a text."""
     return {"content": [{"type": "text", "text": text}], **more}
 
 
@@ -30,7 +29,6 @@ RESULTS: dict[str, dict[str, Any]] = {
 
 
 def tool(name: str, **more: Any) -> dict[str, Any]:
-    """A tool as it is listed."""
     return {"name": name, "description": f"Do {name}.", "inputSchema": SCHEMA, **more}
 
 
@@ -42,7 +40,6 @@ TOOLS = {
 
 
 def listed(cursor: str | None) -> dict[str, Any]:
-    """A page of tools."""
     if HOW == "endless":
         return {"tools": [tool(f"t{cursor}")], "nextCursor": f"{cursor}1"}
     if HOW == "pages" and cursor is None:
@@ -51,7 +48,6 @@ def listed(cursor: str | None) -> dict[str, Any]:
 
 
 def called(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The result of a call."""
     if HOW == "die":
         sys.stderr.write("\x1b[31mout of luck\n")
         sys.exit(3)
@@ -73,7 +69,6 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def main() -> None:
-    """Answer until the input ends."""
     if HOW == "banner":
         sys.stdout.write("Welcome!\n")
     for line in sys.stdin:

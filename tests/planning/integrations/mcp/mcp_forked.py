@@ -57,11 +57,9 @@ class Forked:
             self.input.write(data)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal."""
         os.kill(self._pid, number)
 
     def wait(self) -> int:
-        """Its exit code."""
         if self._code is None:
             self._code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         return self._code

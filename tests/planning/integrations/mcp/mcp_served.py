@@ -79,5 +79,4 @@ def said(result: CallToolResult) -> str:
 
 
 def setup(objective: str, *titles: str) -> dict[str, Any]:
-    """The arguments that set a plan up."""
     return {"objective": objective, "initial_steps": [{"title": title} for title in titles]}

@@ -24,7 +24,6 @@ SILENT = "sh -c 'cat >/dev/null'"  # until the client leaves
 
 
 def bad(how: str) -> str:
-    """The command of a server that behaves so."""
     return f"{BAD} {shlex.quote(how)}"
 
 

@@ -75,7 +75,6 @@ async def conversation(client: Client, *calls: tuple[str, dict[str, Any]]) -> st
 
 
 def mark(step_id: str, status: str = "done", **more: Any) -> tuple[str, dict[str, Any]]:
-    """A call that marks a step."""
     return "planning_mark_step", {"step_id": step_id, "status": status, **more}
 
 

@@ -111,6 +111,10 @@ class TestMerge:
         idle = {"session_id": "shop", "since": "2026-01-01T00:00:00+00:00", "version": 0}
         assert merge(idle, changed) == merge(changed, idle) == changed
 
+    def test_no_position_gives_way_to_one(self) -> None:
+        first = position_of(planned())
+        assert merge(None, first) == merge(first, None) == first
+
     def test_a_restored_session_that_changed_nothing_gives_way(self) -> None:
         start = position_of(Session(), step="1")
         changed, idle = position_of(planned(), start, "2"), position_of(Session(), start, "2")

@@ -76,7 +76,3 @@ def said(result: CallToolResult) -> str:
     (block,) = result.content
     assert isinstance(block, TextContent)
     return f"error: {block.text}" if result.is_error else block.text
-
-
-def setup(objective: str, *titles: str) -> dict[str, Any]:
-    return {"objective": objective, "initial_steps": [{"title": title} for title in titles]}

@@ -10,8 +10,9 @@ from typing import Any
 
 import mcp_bad_server
 import pytest
+from frameworks import setup
 from mcp import Client
-from mcp_served import in_both_eras, setup
+from mcp_served import in_both_eras
 
 from planning import Plan, Toolbox
 from planning.errors import ToolError
@@ -46,7 +47,7 @@ async def test_the_tools_of_a_server_are_tools_of_a_toolbox(mode: str) -> None:
     async with Client(build_server(session=theirs), mode=mode) as client:
         tools = await tools_from(client)
         toolbox = Toolbox(tools, session=ours)
-        done = await toolbox.acall("planning_setup_plan", setup("Far away"), context={"call_id": "c1"})
+        done = await toolbox.acall(*setup("Far away"), context={"call_id": "c1"})
         refused = await toolbox.acall("planning_mark_step", {"step_id": "S004", "status": "done"})
     assert tools[0].name == "planning_setup_plan"
     assert [each.name for each in tools if each.read_only] == ["planning_read_plan"]

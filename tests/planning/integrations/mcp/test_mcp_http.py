@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from frameworks import setup
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from mcp_served import HELLO, JSON, in_both_eras, over_http, said, setup
+from mcp_served import HELLO, JSON, in_both_eras, over_http, said
 
 from planning.integrations.mcp import build_server, http_app
 from planning.serving import Limits, is_loopback
@@ -153,7 +154,7 @@ async def test_the_id_of_a_session_is_the_servers_own() -> None:
 
 async def test_a_client_of_the_newer_era_falls_back_where_each_connection_has_its_plan() -> None:
     async with over_http(build_server()) as url, Client(url, mode="auto") as client:
-        result = [client.protocol_version, said(await client.call_tool("planning_setup_plan", setup("A")))]
+        result = [client.protocol_version, said(await client.call_tool(*setup("A")))]
     assert result == ["2025-11-25", "Plan set, no steps yet. Add them with planning_add_step."]
 
 
@@ -163,7 +164,7 @@ async def test_one_that_insists_has_no_plan_and_not_that_of_another() -> None:
         Client(url, mode="legacy") as other,
         Client(url, mode="2026-07-28") as client,
     ):
-        await other.call_tool("planning_setup_plan", setup("Private"))
+        await other.call_tool(*setup("Private"))
         resources = (await client.list_resources()).resources
         result = [said(await client.call_tool(READ)), resources]
     assert result == [
@@ -182,7 +183,7 @@ async def test_a_client_takes_its_plan_up_again_after_a_reconnect(tmp_path: Path
     server = build_server(new_session=lambda: Session(store=store), resume=resume)
     async with over_http(server) as url:
         async with Client(url, mode="legacy") as client:
-            await client.call_tool("planning_setup_plan", setup("Kept"))
+            await client.call_tool(*setup("Kept"))
             uri = str((await client.list_resources()).resources[0].uri)
         texts = []
         for name in (uri.removeprefix("plan://"), "somebody-elses"):
@@ -234,7 +235,7 @@ async def test_a_client_that_leaves_in_the_middle_leaves_the_others_alone(mode: 
 
     session = Session() if mode == "auto" else None
     async with over_http(build_server([slow], session=session)) as url, Client(url, mode=mode) as other:
-        await other.call_tool("planning_setup_plan", setup("Stays"))
+        await other.call_tool(*setup("Stays"))
         leaving = Client(url, mode=mode)
         await leaving.__aenter__()
         calling = asyncio.create_task(leaving.call_tool("slow"))

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("mcp", reason="needs mcp: pip install 'session-planning[mcp]'")
 
 import mcp_types as types
-from frameworks import facts_of
+from frameworks import SHOP, facts_of, mark, setup
 from mcp import Client
-from mcp_served import MODES, connecting, in_both_eras, over_both, said, setup
+from mcp_served import MODES, connecting, in_both_eras, over_both, said
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
@@ -29,7 +29,6 @@ from planning.integrations.mcp import build_server
 from session import Session, ToolInvoked
 
 APPROVAL = PlanPolicy(approval=True)
-SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
 APPROVE = ("accept", {"decision": "approve"})
 
@@ -74,14 +73,9 @@ async def conversation(client: Client, *calls: tuple[str, dict[str, Any]]) -> st
     return "".join(lines)
 
 
-def mark(step_id: str, status: str = "done", **more: Any) -> tuple[str, dict[str, Any]]:
-    return "planning_mark_step", {"step_id": step_id, "status": status, **more}
-
-
-SET = ("planning_setup_plan", SHOP)
 WORK = ("work", {"on": "shelves"})
 STORY: Any = (
-    SET,
+    SHOP,
     WORK,
     ("look", {}),
     ("planning_update_step", {"step_id": "S001", "title": "Buy a room"}),
@@ -113,7 +107,7 @@ async def test_what_a_model_reads_while_the_user_decides(name: str, snapshot: Sn
 @in_both_eras
 async def test_a_client_that_cannot_ask_reads_why_the_work_waits(mode: str) -> None:
     async with Client(serving(Session()), mode=mode) as client:
-        shown = await conversation(client, SET, WORK)
+        shown = await conversation(client, SHOP, WORK)
     assert shown.endswith(f"  error: {WAITS}\n")
 
 
@@ -127,12 +121,12 @@ async def test_the_user_is_not_asked_about_a_plan_that_another_client_set_up_at_
 
     def replace(event: ToolInvoked) -> None:
         if len(event.params.initial_steps) == 2:
-            other.call("planning_setup_plan", setup(objective, "Find a buyer"))
+            other.call(*setup(objective, "Find a buyer"))
 
     session.bus.subscribe(ToolInvoked, replace)
     callback = answering(asked, APPROVE)
     async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
-        shown = await conversation(client, SET)
+        shown = await conversation(client, SHOP)
     assert shown.endswith("first. The plan changed before the user could decide.\n")
     assert asked == []
 
@@ -156,7 +150,7 @@ async def test_only_the_plan_that_was_shown_is_approved_and_the_model_reads_what
     session = Session()
     callback = answering([], APPROVE, before=lambda: session.dispatch(decision))
     async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
-        assert (await conversation(client, SET)).endswith(f"first. {said_of_it}\n")
+        assert (await conversation(client, SHOP)).endswith(f"first. {said_of_it}\n")
     assert facts_of(session).approval == approval
 
 
@@ -164,7 +158,7 @@ async def test_an_answer_to_no_question_approves_nothing() -> None:
     session = Session()
     answer: Any = {"planning/approval": types.ElicitResult(action="accept", content={"decision": "approve"})}
     async with Client(serving(session)) as client:
-        await client.call_tool(*SET)
+        await client.call_tool(*SHOP)
         for state in (None, "", "[1]", '["x", null]', "[null, 7]"):
             await client.session.call_tool(*WORK, input_responses=answer, request_state=state)
     assert facts_of(session).approval == "waiting"
@@ -186,7 +180,7 @@ async def test_two_clients_of_one_name_hear_of_each_other(way: str, mode: str) -
     async with connecting(way, mode, session=session, policy=policy) as connect:
         async with connect() as one, connect() as other:
             for client, objective in ((one, "A"), (other, "B")):
-                await client.call_tool("planning_setup_plan", setup(objective, "Ask legal"))
+                await client.call_tool(*setup(objective, "Ask legal"))
             done = said(await one.call_tool(*mark("S001")))
             reopened = said(await other.call_tool(*mark("S001", "pending")))
         session.dispatch(UpdateStep("S001", title="Ask the board"))

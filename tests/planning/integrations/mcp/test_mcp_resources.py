@@ -10,9 +10,10 @@ from pathlib import Path
 
 import mcp_types as types
 import pytest
+from frameworks import setup
 from mcp import Client, MCPDeprecationWarning, MCPError
 from mcp.client.session import IncomingMessage
-from mcp_served import connecting, in_both_eras, over_both, over_http, said, setup
+from mcp_served import connecting, in_both_eras, over_both, over_http, said
 
 from planning import MarkStep, SetupPlan, Toolbox, register_plan
 from planning.integrations.mcp import build_server
@@ -29,7 +30,7 @@ async def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: 
     async with connecting(way, mode) as connect, connect() as one, connect() as other:
         (resource,) = (await one.list_resources()).resources
         before = await one.read_resource(resource.uri)
-        await one.call_tool("planning_setup_plan", setup("Mine"))
+        await one.call_tool(*setup("Mine"))
         after = await one.read_resource(resource.uri)
         with pytest.raises(MCPError) as refused:
             await other.read_resource(resource.uri)
@@ -57,7 +58,7 @@ async def test_a_client_that_listens_hears_of_every_change_whoever_makes_it() ->
     session = Session(session_id="watched")
     async with Client(build_server(session=session)) as client:
         async with client.listen(resource_subscriptions=["plan://watched"]) as changes:
-            await client.call_tool("planning_setup_plan", setup("Seen", "One"))
+            await client.call_tool(*setup("Seen", "One"))
             heard = [await anext(changes)]
             await client.call_tool(READ)  # no change
             mark = MarkStep("S001", "done")
@@ -86,7 +87,7 @@ async def test_a_change_of_the_store_that_is_not_one_of_the_plan_is_announced_to
 ) -> None:
     elsewhere, served = opens(), opens()
     toolbox = Toolbox(planning_tools(elsewhere))
-    toolbox.call("planning_setup_plan", setup("Seen", "One"))
+    toolbox.call(*setup("Seen", "One"))
     served.refresh()
     async with (
         Client(build_server(session=served)) as client,
@@ -109,7 +110,7 @@ async def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(
         raise StoreError("the disk is full: free some space")
 
     async with Client(build_server(session=stored)) as client:
-        await client.call_tool("planning_setup_plan", setup("Kept", "One"))
+        await client.call_tool(*setup("Kept", "One"))
         with monkeypatch.context() as patched:
             for name in ("lock", "head"):
                 patched.setattr(SqliteStore, name, refuse)

@@ -6,7 +6,6 @@ The table's frameworks whose conversations can go back; what only one of them ha
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from frameworks import HALF, OPEN, OTHER, READ, SHOP, TABLE, Call, EntryPoint, mark, play, rewinds, text_of
@@ -47,29 +46,22 @@ def test_without_a_session_the_plan_is_the_conversations_own(entry: EntryPoint) 
 
 
 @through
-def test_what_the_host_changed_since_stays_and_the_model_reads_so(
-    entry: EntryPoint, session: Session
+@pytest.mark.parametrize("by", ["the host", "another conversation"])
+def test_what_others_changed_since_stays_and_the_model_reads_so(
+    entry: EntryPoint, session: Session, by: str
 ) -> None:
     agent = entry.agent(session)
     start = play(agent, [[SHOP]]).after
     play(agent, [[mark("S001")]], start)
-    session.dispatch(MarkStep("S002", "in_progress"))
+    if by == "the host":
+        session.dispatch(MarkStep("S002", "in_progress"))
+    else:
+        play(agent, [[mark("S002", "in_progress")]])
     talk = play(agent, [[READ]], start)
     plan = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
     news = "The plan has changed since your last turn: S001 done. S002 in_progress."
     assert (talk.texts, text_of(session), rewinds(session)) == ([plan], plan, 0)
     assert [each.last for each in talk.requests] == [f"{plan}\n\n{news}", plan]
-
-
-@through
-def test_what_another_conversation_did_stays(entry: EntryPoint, session: Session) -> None:
-    agent = entry.agent(session)
-    start = play(agent, [[SHOP]]).after
-    play(agent, [[mark("S001")]], start)
-    play(agent, [[mark("S002", "in_progress")]])
-    talk: Any = play(agent, [[READ]], start)
-    plan = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
-    assert (talk.texts, rewinds(session)) == ([plan], 0)
 
 
 @through

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks import OPEN, SHOP, TABLE, Call, EntryPoint, facts_of, mark, plans_of, play, proved
+from frameworks import OPEN, SHOP, TABLE, Call, EntryPoint, facts_of, mark, plans_of, play, proved, toolbox
 
-from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, Toolbox
+from planning import ApprovePlan, PlanningToolsSection, PlanPolicy
 from planning.plan.facts import EvidenceCall
 from planning.policy.reducers import AskToFinish
 from session import Session, ToolFailed, ToolInvoked
@@ -228,14 +228,13 @@ FRAMEWORKS = [each for each in NARROWED if each.needs != "planning"]
 
 
 @pytest.mark.parametrize("entry", FRAMEWORKS, ids=[each.name for each in FRAMEWORKS])
-def test_a_request_offers_what_the_plan_of_another_process_takes(entry: EntryPoint, tmp_path: Path) -> None:
-    policy = PlanPolicy(offer="possible")
-    with closing(SqliteStore(tmp_path / "a.db")) as here, closing(SqliteStore(tmp_path / "a.db")) as there:
-        agent = entry.agent(Session(session_id="shop", store=here), (), policy)
-        first = play(agent, [])
-        other = PlanningToolsSection(session=Session(session_id="shop", store=there), policy=policy)
-        assert Toolbox(other.tools()).call(*SHOP).success
-        second = play(agent, [], first.after)
+def test_a_request_offers_what_the_plan_of_another_process_takes(
+    entry: EntryPoint, opens: Callable[[], Session]
+) -> None:
+    agent = entry.agent(opens(), (), PlanPolicy(offer="possible"))
+    first = play(agent, [])
+    assert toolbox(opens(), ()).call(*SHOP).success
+    second = play(agent, [], first.after)
     assert [len(each.tools) for each in (*first.requests, *second.requests)] == [1, 6]
 
 

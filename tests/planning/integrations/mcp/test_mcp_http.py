@@ -121,15 +121,6 @@ async def test_a_server_for_all_addresses_knows_the_one_that_was_called() -> Non
     assert result == [200, 421, 421]
 
 
-async def test_a_body_that_is_too_large_is_refused_before_it_is_read() -> None:
-    async with over_http(build_server(), limits=Limits(body=1_000)) as url:
-        reader, writer = await raw(url, head(url, 1_001))
-        answer = await reader.readuntil(b"too large")
-        writer.close()
-        result = answer[:12]
-    assert result == b"HTTP/1.1 413"
-
-
 async def test_one_that_does_not_say_how_large_it_is_is_read_up_to_the_limit() -> None:
     async def chunks() -> AsyncIterator[bytes]:
         for _ in range(11):
@@ -252,13 +243,21 @@ async def test_a_client_that_leaves_in_the_middle_leaves_the_others_alone(mode: 
     assert result == "Stays (active, 0 of 0 done)"
 
 
-async def test_one_that_stalls_is_not_waited_for() -> None:
-    async with over_http(build_server(), limits=Limits(seconds=0.05)) as url:
-        reader, writer = await raw(url, head(url, 100), b"{")
-        answer = await reader.readuntil(b"took too long")
+@pytest.mark.parametrize(
+    ("limits", "length", "sent", "told"),
+    [
+        (Limits(body=1_000), 1_001, b"", (b"HTTP/1.1 413", b"too large")),
+        (Limits(seconds=0.05), 100, b"{", (b"HTTP/1.1 408", b"took too long")),
+    ],
+)
+async def test_a_body_that_is_too_large_or_does_not_come_is_not_waited_for(
+    limits: Limits, length: int, sent: bytes, told: tuple[bytes, bytes]
+) -> None:
+    async with over_http(build_server(), limits=limits) as url:
+        reader, writer = await raw(url, head(url, length), sent)
+        answer = await reader.readuntil(told[1])
         writer.close()
-        result = answer[:12]
-    assert result == b"HTTP/1.1 408"
+    assert answer[:12] == told[0]
 
 
 async def test_an_answer_may_take_longer_than_its_request() -> None:

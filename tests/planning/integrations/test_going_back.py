@@ -8,7 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from frameworks import HALF, OPEN, OTHER, READ, SHOP, TABLE, Call, EntryPoint, mark, play, rewinds, text_of
+from frameworks import (
+    HALF,
+    OPEN,
+    OTHER,
+    READ,
+    SHOP,
+    TABLE,
+    Call,
+    Driver,
+    EntryPoint,
+    mark,
+    play,
+    rewinds,
+    text_of,
+)
 
 from planning import PlanPolicy
 from planning.plan.commands import MarkStep
@@ -29,20 +43,16 @@ def test_before_the_first_change_there_is_no_plan(entry: EntryPoint, session: Se
 
 
 @through
-def test_another_process_goes_back(entry: EntryPoint, opens: Callable[[], Session]) -> None:
-    start = play(entry.agent(opens()), [[SHOP]]).after
-    later = play(entry.agent(opens()), [[mark("S001")]], start).after
-    assert play(entry.agent(opens()), [[READ]], later).texts == [HALF]
-    assert play(entry.agent(opens()), [[READ]], start).texts == [OPEN]
+@pytest.mark.parametrize("kept", ["in a file", "by the conversation"])
+def test_another_process_goes_back(entry: EntryPoint, opens: Callable[[], Session], kept: str) -> None:
+    def agent() -> Driver:
+        return entry.agent(opens() if kept == "in a file" else None)
 
-
-@through
-def test_without_a_session_the_plan_is_the_conversations_own(entry: EntryPoint) -> None:
-    start = play(entry.agent(None), [[SHOP]]).after
-    ends = [play(entry.agent(None), [[mark(each)]], start).after for each in ("S001", "S002")]
+    start = play(agent(), [[SHOP]]).after
+    ends = [play(agent(), [[mark(each)]], start).after for each in ("S001", "S002")]
     for after, plan in ((ends[0], HALF), (ends[1], OTHER), (start, OPEN)):
-        assert play(entry.agent(None), [[READ]], after).texts == [plan]
-    assert play(entry.agent(None), [[READ]]).texts == [NO_PLAN]
+        assert play(agent(), [[READ]], after).texts == [plan]
+    assert play(agent(), [[READ]]).texts == [OPEN if kept == "in a file" else NO_PLAN]
 
 
 @through

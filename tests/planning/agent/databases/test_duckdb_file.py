@@ -154,16 +154,6 @@ def test_a_file_that_another_program_writes_to_is_told(folder: Path) -> None:
         assert database.execute("SELECT 1")["success"] is True
 
 
-def test_without_duckdb_the_error_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with SqlDatabase(folder / "shop.duckdb") as database:
-        given = database.execute("SELECT 1")
-    assert (given["code"], given["error"]) == (
-        "storage",
-        f"reading {folder}/shop.duckdb needs duckdb: pip install 'session-planning[duckdb]'",
-    )
-
-
 def test_a_file_that_this_program_has_open_with_other_settings_is_told(folder: Path) -> None:
     path = folder / "shop.duckdb"
     with duckdb.connect(str(path)), SqlDatabase(path) as database:

@@ -224,8 +224,7 @@ def test_without_its_package_a_database_says_what_to_install(
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.chdir(tmp_path)
     Path("shop.duckdb").touch()
-    shown = name if "://" in name else f"{tmp_path}/{name}"
-    error = f"reading {shown} needs {package}: pip install 'session-planning[{extra}]'"
+    error = f"reading {name} needs {package}: pip install 'session-planning[{extra}]'"
     with SqlDatabase(name) as database:
         assert answer(database, "SELECT 1") == failure(error, "storage")
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
-from itertools import pairwise, repeat
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -221,10 +221,11 @@ def test_an_id_that_no_event_can_hold_is_replaced_there_and_answered_as_it_is(
 @promise("repeated ids")
 def test_a_provider_that_gives_all_calls_the_same_id_loses_none(entry: EntryPoint) -> None:
     session = Session()
-    turns = [[SHOP], [mark("S001")], [mark("S001", "in_progress")], [mark("S001")], [mark("S002")]]
-    answers = play(entry.agent(session), turns, ids=repeat("call_0")).answers
+    add: Call = ("planning_add_step", {"steps": ["Paint it"]})
+    turns = [[SHOP], [add], [add], [mark("S001")], [mark("S002")]]
+    answers = play(entry.agent(session), turns, ids=chain(["call_1"], repeat("call_0"))).answers
     assert [each.success for each in answers] == [True] * 5
-    assert plans_of(session) == [(2, 2)]
+    assert plans_of(session) == [(2, 4)]
 
 
 @promise("same id in a turn")

@@ -190,15 +190,6 @@ def test_where_nothing_names_the_response_its_calls_are_made_each_time(
     assert plans_of(session) == [(0, 2)]
 
 
-@pytest.mark.parametrize(("module", "form"), [(openai, chat), (openai, items), (anthropic, blocks)])
-def test_a_stored_turn_without_its_response_names_nothing(module: Any, form: Callable[..., Any]) -> None:
-    session, box = begun()
-    stored = module.turn(called(form)(NAMED, "call_1"))
-    for _ in range(2):
-        module.run_calls(stored, box)
-    assert plans_of(session) == [(0, 2)]
-
-
 @pytest.mark.parametrize(("module", "form"), FORMS)
 @pytest.mark.parametrize("ids", [("call_0", "call_0"), ("", ""), (None, None)])
 def test_calls_of_one_response_that_have_no_ids_of_their_own_are_all_made(

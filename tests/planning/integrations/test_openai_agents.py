@@ -188,28 +188,22 @@ class TestSessions:
 
 
 class TestRepeats:
-    def test_a_call_of_the_same_response_is_made_once(self) -> None:
+    @pytest.mark.parametrize(
+        ("item_id", "said"),
+        [
+            ("fc_6790a1b2c3d4e5f60718293a4b5c6d{}", ["Added S003."] * 2),
+            *((counted, ["Added S003.", "Added S004."]) for counted in ("fc_{}", "__fake_id__")),
+        ],
+        ids=["of the response", "counted", "made up"],
+    )
+    def test_a_call_is_made_once_where_its_id_names_the_response(self, item_id: str, said: list[str]) -> None:
         session = Session()
         planning = planning_tools(session)
         add = ("planning_add_step", {"steps": ["Paint it"]})
         run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
-        for _ in range(2):
-            model = script([add], "Done.", item_id="fc_6790a1b2c3d4e5f60718293a4b5c6d{}")
-            agent = Agent("clerk", model=model, tools=planning)
-            assert outputs(run_async(planning, agent)) == ["Added S003."]
-        assert len(session.select_all(ToolInvoked)) == 2
-
-    @pytest.mark.parametrize("item_id", ["fc_{}", "__fake_id__"])
-    def test_ids_that_servers_count_or_make_up_do_not_make_a_repeat(self, item_id: str) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        add = ("planning_add_step", {"steps": ["Paint it"]})
-        run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
-        said = [
-            outputs(run_async(planning, Agent("clerk", model=model, tools=planning)))
-            for model in (script([add], "Done.", item_id=item_id), script([add], "Done.", item_id=item_id))
-        ]
-        assert said == [["Added S003."], ["Added S004."]]
+        agents = [Agent("clerk", model=script([add], "Done.", item_id=item_id), tools=planning) for _ in said]
+        assert [outputs(run_async(planning, agent)) for agent in agents] == [[each] for each in said]
+        assert len(session.select_all(ToolInvoked)) == 1 + len({*said})
 
     def test_the_sdk_ends_a_run_whose_model_gives_an_id_to_another_call(self) -> None:
         session = Session()

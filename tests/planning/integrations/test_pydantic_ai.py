@@ -99,7 +99,8 @@ def test_an_answer_that_is_a_tool_call_is_held_back_too() -> None:
     planning = Planning(Session(), policy=PlanPolicy(finish_gate=1))
     ends: list[Turn] = [[("final_result", {"response": number})] for number in (1, 2)]
     agent, _ = agent_of(planning, [SHOP], *ends, output_type=int, retries=0)
-    assert asyncio.run(agent.run("Go")).output == 2
+    output: Any = asyncio.run(agent.run("Go")).output
+    assert output == 2
 
 
 def test_calls_that_failed_are_kept_as_such() -> None:

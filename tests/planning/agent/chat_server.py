@@ -98,12 +98,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class ChatServer:
-    """Runs in a thread, on this machine alone, while its block lasts.
-
-    Attributes:
-        requests: What it was sent: path, key and body each.
-        over: Set at its end.
-    """
+    """Runs in a thread, on this machine alone, while its block lasts."""
 
     def __init__(self, *replies: Reply) -> None:
         """Say how it answers: each request has one reply, and the last one is for all others too."""

@@ -110,21 +110,13 @@ class Answer:
 
 @attrs.frozen
 class Request:
-    """What a model is sent.
-
-    Attributes:
-        system: The text of the system.
-        messages: The messages as they are kept, each as text, but for the last one.
-        last: What the last message has behind the text that is kept.
-        tools: The description and the schema of each tool.
-        roles: Who says each message: ``user``, ``assistant`` or ``tool``.
-    """
+    """What a model is sent."""
 
     system: str
-    messages: list[str]
-    last: str
-    tools: dict[str, tuple[str, Any]]
-    roles: list[str]
+    messages: list[str]  # as they are kept, but for the last one
+    last: str  # what the last message has behind the text that is kept
+    tools: dict[str, tuple[str, Any]]  # the description and the schema of each
+    roles: list[str]  # who says each message: user, assistant or tool
 
 
 class Script:
@@ -147,13 +139,7 @@ playing: ContextVar[Script] = ContextVar("playing")
 
 @attrs.frozen
 class Talk:
-    """What came of a run.
-
-    Attributes:
-        answers: What the model read of its calls.
-        requests: What it was sent.
-        after: What continues the conversation from here; see ``Driver.run``.
-    """
+    """What came of a run; ``after`` continues the conversation from here, see ``Driver.run``."""
 
     answers: list[Answer]
     requests: list[Request]

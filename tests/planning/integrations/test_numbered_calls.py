@@ -179,24 +179,23 @@ def test_the_usage_at_the_end_of_a_stream_is_part_of_its_name() -> None:
     assert plans_of(session) == [(0, 4)]
 
 
-@pytest.mark.parametrize(("module", "form"), EVERY)
-@pytest.mark.parametrize("turn_id", [None, "", "chatcmpl-637", "chatcmpl-A1", 7])
-def test_where_nothing_names_the_response_its_calls_are_made_each_time(
-    module: Any, form: Callable[..., Any], turn_id: Any
-) -> None:
-    session, box = begun()
-    for _ in range(2):
-        module.run_calls(form(turn_id, "call_1"), box)
-    assert plans_of(session) == [(0, 2)]
+UNNAMED: list[Any] = [
+    *(
+        (*each, turn_id, ("call_1",), 2)
+        for turn_id in (None, "", "chatcmpl-637", "chatcmpl-A1", 7)
+        for each in EVERY
+    ),
+    *((*each, NAMED, ids, 1) for ids in (("call_0", "call_0"), ("", ""), (None, None)) for each in FORMS),
+]
 
 
-@pytest.mark.parametrize(("module", "form"), FORMS)
-@pytest.mark.parametrize("ids", [("call_0", "call_0"), ("", ""), (None, None)])
-def test_calls_of_one_response_that_have_no_ids_of_their_own_are_all_made(
-    module: Any, form: Callable[..., Any], ids: tuple[Any, Any]
+@pytest.mark.parametrize(("module", "form", "turn_id", "ids", "times"), UNNAMED, ids=range(len(UNNAMED)))
+def test_where_nothing_names_the_response_or_its_calls_they_are_all_made(
+    module: Any, form: Callable[..., Any], turn_id: Any, ids: tuple[Any, ...], times: int
 ) -> None:
     session, box = begun()
-    module.run_calls(form(NAMED, *ids), box)
+    for _ in range(times):
+        module.run_calls(form(turn_id, *ids), box)
     assert plans_of(session) == [(0, 2)]
 
 

@@ -20,13 +20,7 @@ for _ in (app, mcp_server):  # what main() would import in each fork
 
 
 class Forked:
-    """The ``planning`` command, or a server of tools, in a fork with pipes for its standard streams.
-
-    Attributes:
-        input: Its standard input.
-        output: Its standard output.
-        errors: Its standard error.
-    """
+    """The ``planning`` command, or a server of tools, in a fork with pipes for its standard streams."""
 
     def __init__(self, *arguments: str, serving: Sequence[Any] = ()) -> None:
         theirs_in, ours_in = os.pipe()

@@ -56,13 +56,7 @@ async def over_http(server: Server[Any], **options: Any) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def connecting(way: str, mode: str, **built: Any) -> AsyncIterator[Callable[[], Client]]:
-    """Serve in one way; gives what makes clients.
-
-    Args:
-        way: ``memory`` or ``http``.
-        mode: One of ``MODES``.
-        built: Of ``build_server``.
-    """
+    """Serve in one way, ``memory`` or ``http``; gives what makes clients."""
     if way == "memory":
         server = build_server(**built)
         yield lambda: Client(server, mode=mode)

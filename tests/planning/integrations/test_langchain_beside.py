@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import ExitStack, closing
 from itertools import count
-from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
@@ -26,7 +24,6 @@ from langgraph.types import Command, RetryPolicy, interrupt
 from planning import MarkStep, NewPlanStep, Plan, SetupPlan, register_plan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Rewound, Session, select_latest
-from session.stores import SqliteStore
 
 T: Any = {"configurable": {"thread_id": "T"}}
 _numbers = count()
@@ -110,28 +107,20 @@ def test_two_agents_that_one_turn_delegates_to_keep_each_others_work(
 
 @pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
 def test_a_session_that_is_opened_for_each_call_is_not_rewound_behind_an_agent_that_plans_first(
-    kept: str, tmp_path: Path
+    kept: str, opens: Callable[[], Session]
 ) -> None:
-    with ExitStack() as stack:
+    helper = worker(opens, [calls(setup("Open the shop", "Rent a room", "Buy shelves")), said()])
 
-        def find() -> Session:
-            store = stack.enter_context(closing(SqliteStore(tmp_path / "plans.db")))
-            return Session(session_id="shop", store=store)
+    @langchain_tool
+    def delegate() -> str:
+        """Delegate."""
+        return str(helper.invoke(asked())["messages"][-1].content)
 
-        helper = worker(find, [calls(setup("Open the shop", "Rent a room", "Buy shelves")), said()])
-
-        @langchain_tool
-        def delegate() -> str:
-            """Delegate."""
-            return str(helper.invoke(asked())["messages"][-1].content)
-
-        script = [calls(("delegate", {})), calls(mark("S001")), calls(mark("S002")), said()]
-        supervisor = worker(find, script, tools=[delegate], checkpointer=saver_of(kept))
-        result = supervisor.invoke(asked(), T)
-        session = find()
-        register_plan(session)
-        assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
-        assert result["planning"]["version"] == session.version
+    script = [calls(("delegate", {})), calls(mark("S001")), calls(mark("S002")), said()]
+    result = worker(opens, script, tools=[delegate], checkpointer=saver_of(kept)).invoke(asked(), T)
+    session = opens()
+    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
+    assert result["planning"]["version"] == session.version
 
 
 @pytest.mark.parametrize("kept", ["checkpoints", "nothing"])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,6 @@ from test_langchain import ASKED, agent_of, thread
 
 from planning.integrations.langchain import PlanningMiddleware
 from session import Session, SnapshotError
-
-
-@contextmanager
-def written_by_another(path: Path) -> Iterator[None]:
-    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        yield
-        other.execute("ROLLBACK")
 
 
 class TestSessionOf:
@@ -120,7 +111,8 @@ class TestStore:
         agent.invoke(ASKED, thread("A"))
 
         with ExitStack() as busy:
-            busy.enter_context(written_by_another(path))
+            other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            busy.enter_context(closing(other)).execute("BEGIN IMMEDIATE")
             script = [turn(mark("S002"), prefix="c"), said()]
 
             def play(_: list[BaseMessage]) -> AIMessage:

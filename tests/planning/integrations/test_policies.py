@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from planning import ApprovePlan, PlanningToolsSection, PlanPolicy
 from planning.plan.facts import EvidenceCall
 from planning.policy.reducers import AskToFinish
 from session import Session, ToolFailed, ToolInvoked
-from session.stores import SqliteStore
 
 WORK: Call = ("work", {"on": "shelves"})
 LOOK: Call = ("look", {})
@@ -136,19 +134,15 @@ def test_an_agent_that_insists_is_let_go_and_the_history_says_why(entry: EntryPo
 
 @through()
 def test_a_store_that_is_gone_holds_the_work_and_does_not_end_the_run(
-    entry: EntryPoint, tmp_path: Path
+    entry: EntryPoint, stored: Session, path: Path
 ) -> None:
-    path = tmp_path / "s.db"
-
     def look() -> str:
         """Look around: the store is gone then."""
         path.write_bytes(b"something else")
         return "seen"
 
     policy = PlanPolicy(approval=True, finish_gate=1, stale_after=1, evidence="required")
-    with closing(SqliteStore(path)) as store:
-        agent = entry.agent(Session(session_id="s", store=store), (), policy, others=[work, look])
-        talk = play(agent, [[SHOP], [LOOK], [WORK]])
+    talk = play(entry.agent(stored, (), policy, others=[work, look]), [[SHOP], [LOOK], [WORK]])
     away = "work cannot reach its data now. Try again later, or continue without it."
     assert (talk.texts[-1], worked) == (away, [])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,9 +21,7 @@ from planning.integrations._rewind import (
     settle,
 )
 from planning.suite.events import MOST_PLACES, FrameworkChange, last_change
-from planning.suite.tools import register_plan
 from session import Session, SnapshotError, VersionError, replace_latest, select_all, select_latest
-from session.stores import SqliteStore
 
 
 def planned(objective: str = "Open the shop") -> Session:
@@ -40,16 +38,10 @@ def test_a_position_is_json_and_gives_the_plan_back() -> None:
     assert plan_from(position) == select_latest(session, Plan)
 
 
-def opened(folder: Path) -> Session:
-    session = Session(session_id="kept", store=SqliteStore(folder / "plans.db"))
-    register_plan(session)
-    return session
-
-
 def test_a_position_that_is_made_while_another_process_makes_the_first_change_fits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opens: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here, elsewhere = opened(tmp_path), opened(tmp_path)
+    here, elsewhere = opens(), opens()
     began = here.created_at
 
     def read_then_overtaken(session: Session) -> Any:

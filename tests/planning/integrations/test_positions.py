@@ -20,8 +20,8 @@ from planning.integrations._rewind import (
     restored,
     settle,
 )
-from planning.suite.events import MOST_PLACES, FrameworkChange, last_change
-from session import Session, SnapshotError, VersionError, replace_latest, select_all, select_latest
+from planning.suite.events import last_change
+from session import Session, SnapshotError, VersionError, replace_latest, select_latest
 
 
 def planned(objective: str = "Open the shop") -> Session:
@@ -128,23 +128,6 @@ def marked(session: Session, place: str, at: str, step_id: str = "S002") -> None
     """Mark a step in the name of a place of a framework."""
     with calling(session, place, at):
         toolbox(session, ()).call(*mark(step_id, "in_progress"))
-
-
-def test_a_session_keeps_the_last_changes_of_a_bounded_number_of_places() -> None:
-    session = planned()
-    for number in range(MOST_PLACES + 5):
-        marked(session, f"bench:{number}", "1")
-    places = [change.place for change in select_all(session, FrameworkChange)]
-    assert places == [f"bench:{number}" for number in range(5, MOST_PLACES + 5)]
-
-
-def test_a_change_in_another_session_is_not_signed() -> None:
-    session, other = planned(), planned()
-    with calling(session, "bench:1", "1"):
-        marked(other, "bench:2", "1")
-        toolbox(other, ()).call(*mark("S002", "blocked"))
-    assert [change.place for change in select_all(other, FrameworkChange)] == ["bench:2"]
-    assert select_all(session, FrameworkChange) == ()
 
 
 class TestGoBack:

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("mcp", reason="needs mcp: pip install 'session-planning[mcp]'")
 
 import mcp_types as types
-from frameworks import SHOP, facts_of, mark, setup
+from frameworks import SHOP, facts_of, setup
 from mcp import Client
-from mcp_served import MODES, connecting, in_both_eras, over_both, said
+from mcp_served import MODES, in_both_eras, said
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
@@ -171,21 +171,3 @@ def test_a_toolbox_brings_its_policy() -> None:
     with pytest.raises(ValueError, match="is not a planning tool"):
         build_server(plan_tools=["planning_move_step"])
     assert build_server(plan_tools=["planning_move_step"], policy=PlanPolicy(agent_edits=True)) is not None
-
-
-@over_both
-@in_both_eras
-async def test_two_clients_of_one_name_hear_of_each_other(way: str, mode: str) -> None:
-    policy, session = PlanPolicy(dependencies=True), Session(session_id="shared")
-    async with connecting(way, mode, session=session, policy=policy) as connect:
-        async with connect() as one, connect() as other:
-            for client, objective in ((one, "A"), (other, "B")):
-                await client.call_tool(*setup(objective, "Ask legal"))
-            done = said(await one.call_tool(*mark("S001")))
-            reopened = said(await other.call_tool(*mark("S001", "pending")))
-        session.dispatch(UpdateStep("S001", title="Ask the board"))
-        async with connect() as again:  # as a client that lost its connection
-            retitled = said(await again.call_tool(*mark("S001", "in_progress")))
-    assert done == "Since you last looked: New objective: B. S001 done. Plan completed."
-    assert reopened == "Since you last looked: S001 done. Plan completed. S001 pending."
-    assert retitled == "Since you last looked: S001 retitled: Ask the board. S001 in_progress."

@@ -61,8 +61,6 @@ class ShopTools:
         }
 
     def tools(self) -> dict[str, Callable[..., Any]]:
-        """By name, as a graph takes them."""
-
         def get_schema(query: str | None = None) -> Any:
             """Read the schema."""
             return self._next("get_schema", query=query)
@@ -95,7 +93,6 @@ class ShopTools:
 
 
 def called(state: Mapping[str, Any]) -> list[tuple[str, bool]]:
-    """The calls in a state: the tool, and whether it succeeded."""
     return [(call["tool"], call["success"]) for call in state["tool_calls"]]
 
 

@@ -98,12 +98,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class ChatServer:
-    """Runs in a thread, on this machine alone, while its block lasts.
-
-    Attributes:
-        requests: What it was sent: path, key and body each.
-        over: Set at its end.
-    """
+    """Runs in a thread, on this machine alone, while its block lasts."""
 
     def __init__(self, *replies: Reply) -> None:
         """Say how it answers: each request has one reply, and the last one is for all others too."""
@@ -139,7 +134,6 @@ class ChatServer:
 
 
 def asked(server: ChatServer, **options: Any) -> str:
-    """What the model behind a server answers."""
     given: dict[str, Any] = {"api_key": KEY, "max_retries": 0, "timeout": 5.0} | options
     with OpenAIChat("local", server.url, **given) as chat:
         return chat(QUESTION, SCHEMA)

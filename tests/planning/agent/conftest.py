@@ -13,7 +13,6 @@ from planning.agent import SqlDatabase
 
 @pytest.fixture
 def shop_path(tmp_path: Path) -> Path:
-    """The file of a small shop, in a folder of its own."""
     folder = tmp_path / "data"
     folder.mkdir()
     return make(folder / "shop.db")
@@ -21,6 +20,5 @@ def shop_path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shop(shop_path: Path) -> Iterator[SqlDatabase]:
-    """The shop as a database that can only be read."""
     with SqlDatabase(shop_path) as database:
         yield database

@@ -32,12 +32,7 @@ _numbers = count(1)
 
 
 class PostgresShop:
-    """A database of its own on a server.
-
-    Attributes:
-        reader: Its address for a role that may only read.
-        owner: Its address for a superuser.
-    """
+    """A database of its own on a server, with its addresses for a reader and for a superuser."""
 
     def __init__(self, server: PostgresServer) -> None:
         name = f"shop_{next(_numbers)}"

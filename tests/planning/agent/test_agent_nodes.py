@@ -327,21 +327,21 @@ def test_a_generator_writes_a_statement_or_asks_or_fails(generator: Any, update:
     assert node(generator).run(ASKED_STATE) == update
 
 
-def test_the_third_same_failure_of_the_generator_ends_it() -> None:
-    attempts = [{"sql": None, "error": NO_SQL}] * 2
-    assert node(None).run({**ASKED_STATE, "attempts": attempts}) == unwritten(NO_SQL, is_over=True)
-    assert node(None).run({**ASKED_STATE, "attempts": attempts[:1]}) == unwritten(NO_SQL)
-    attempts = [{"sql": None, "error": TEXT.format(words)} for words in ("I cannot.", "Sorry, no.")]
-    text = node("Not in this schema.").run({**ASKED_STATE, "attempts": attempts})
-    assert text == unwritten(TEXT.format("Not in this schema."), is_over=True)
-
-
-def test_an_error_with_other_numbers_is_the_same_error() -> None:
-    attempts = [{"sql": None, "error": f"{number:,} different ones, 1.{number} s"} for number in (7, 1_234)]
-    message = "99 different ones, 0.5 s"
-    assert node(ToolError(message)).run({**ASKED_STATE, "attempts": attempts}) == unwritten(
-        message, is_over=True
-    )
+@pytest.mark.parametrize(
+    ("before", "generator", "error", "is_over"),
+    [
+        ([NO_SQL] * 2, None, NO_SQL, True),
+        ([NO_SQL], None, NO_SQL, False),
+        ([TEXT.format("I cannot."), TEXT.format("Sorry.")], "Not here.", TEXT.format("Not here."), True),
+        (["7 rows, 1.5 s", "1,234 rows, 1.2 s"], ToolError("99 rows, 0.5 s"), "99 rows, 0.5 s", True),
+    ],
+    ids=["third", "second", "other words of the model", "other numbers"],
+)
+def test_the_third_same_failure_of_the_generator_ends_it(
+    before: list[str], generator: Any, error: str, is_over: bool
+) -> None:
+    attempts = [{"sql": None, "error": each} for each in before]
+    assert node(generator).run({**ASKED_STATE, "attempts": attempts}) == unwritten(error, is_over=is_over)
 
 
 def test_a_slow_generator_is_called_twice() -> None:

@@ -232,21 +232,6 @@ def test_a_server_that_is_away_is_asked_twice(answer: Reply) -> None:
     assert (final["success"], final.get("attempts"), sent) == (False, [], 2)
 
 
-TEXT = "the model wrote text, not SQL: I cannot say.; write one SELECT, and nothing else"
-
-
-def test_an_answer_without_sql_is_said_to_be_that() -> None:
-    with ChatServer(says("I cannot say."), says(SQL)) as server, OpenAIChat("local", server.url) as chat:
-        final = build_text_to_sql_graph(ShopTools().tools(), chat).invoke({"resolved_query": "How many?"})
-    assert (final["success"], final["attempts"]) == (
-        True,
-        [{"sql": None, "error": TEXT}],
-    )
-    assert server.requests[1]["body"]["messages"][-1]["content"].endswith(
-        f"{TEXT}\nSend only the corrected SQL."
-    )
-
-
 def answered(answer: Reply, **options: Any) -> tuple[dict[str, Any], int]:
     """The final state of a question, and how many requests it took."""
     with ChatServer(answer) as server, OpenAIChat("local", server.url, api_key=KEY, **options) as chat:

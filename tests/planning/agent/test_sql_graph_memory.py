@@ -33,8 +33,15 @@ def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Saver:
     return lambda: nullcontext(kept)
 
 
-def graph_of(shop: ShopTools, saver: Any, generator: Any = None, **options: Any) -> Any:
-    return build_text_to_sql_graph(shop.tools(), generator or (lambda: COUNT), checkpointer=saver, **options)
+def graph_of(shop: ShopTools, saver: Any, generator: Any = None) -> Any:
+    return build_text_to_sql_graph(shop.tools(), generator or (lambda: COUNT), checkpointer=saver)
+
+
+def ask(shop: ShopTools, saver: Saver, question: str | None = QUESTION, generator: Any = None) -> Any:
+    """The final state of a question; without one the last run is resumed."""
+    with saver() as states:
+        given = None if question is None else {"resolved_query": question}
+        return graph_of(shop, states, generator).invoke(given, THREAD)
 
 
 @pytest.mark.parametrize("node", ["plan", "generate_sql", "execute_tools", "complete"])
@@ -59,10 +66,7 @@ def test_a_run_that_is_stopped_is_resumed_in_another_graph(saver: Saver, node: s
 
 def test_another_question_is_never_answered_with_the_first_ones_result(saver: Saver) -> None:
     shop = ShopTools(executed=in_turn(rows([3]), failing("no such table: orders", "storage")))
-    with saver() as states:
-        first = graph_of(shop, states).invoke({"resolved_query": QUESTION}, THREAD)
-    with saver() as states:
-        second = graph_of(shop, states).invoke({"resolved_query": ORDERS}, THREAD)
+    first, second = ask(shop, saver), ask(shop, saver, ORDERS)
     assert (first["success"], first["answer"]) == (True, "n: 3")
     assert (second["success"], second["execution_result"], second["asked_query"]) == (False, None, ORDERS)
     assert second["answer"] == "The question could not be answered: no such table: orders"
@@ -71,9 +75,7 @@ def test_another_question_is_never_answered_with_the_first_ones_result(saver: Sa
 
 
 def test_after_the_user_was_asked_back_the_next_question_starts_over(saver: Saver) -> None:
-    with saver() as states:
-        graph = graph_of(ShopTools(), states)
-        finals = [graph.invoke({"resolved_query": each}, THREAD) for each in ("", QUESTION, " ", QUESTION)]
+    finals = [ask(ShopTools(), saver, each) for each in ("", QUESTION, " ", QUESTION)]
     assert [final["answer"] for final in finals] == ["What would you like to know?", "n: 3"] * 2
     assert shown(finals[1]) == shown(finals[3]) == FINAL
 
@@ -81,13 +83,10 @@ def test_after_the_user_was_asked_back_the_next_question_starts_over(saver: Save
 @pytest.mark.parametrize("tool", ["schema", "executed", "verdict"])
 def test_after_an_interrupted_run_another_question_starts_over(saver: Saver, tool: str) -> None:
     answers: dict[str, Any] = {tool: KeyboardInterrupt()}
-    with saver() as states:
-        broken = graph_of(ShopTools(**answers), states, lambda: "SELECT 'first'")
-        with pytest.raises(KeyboardInterrupt):
-            broken.invoke({"resolved_query": QUESTION}, THREAD)
+    with pytest.raises(KeyboardInterrupt):
+        ask(ShopTools(**answers), saver, generator=lambda: "SELECT 'first'")
     shop = ShopTools(executed=rows([4]))
-    with saver() as states:
-        final = graph_of(shop, states).invoke({"resolved_query": ORDERS}, THREAD)
+    final = ask(shop, saver, ORDERS)
     assert shop.names == ["get_schema", "execute_sql", "validate_results"]
     assert shop.statements == [COUNT]
     assert (final["answer"], final["iteration"], final["asked_query"]) == ("n: 4", 5, ORDERS)
@@ -95,10 +94,9 @@ def test_after_an_interrupted_run_another_question_starts_over(saver: Saver, too
 
 def test_an_interrupted_run_can_be_resumed(saver: Saver) -> None:
     shop = ShopTools(executed=in_turn(KeyboardInterrupt(), rows([3])))
-    with saver() as states, pytest.raises(KeyboardInterrupt):
-        graph_of(shop, states).invoke({"resolved_query": QUESTION}, THREAD)
-    with saver() as states:
-        final = graph_of(shop, states).invoke(None, THREAD)
+    with pytest.raises(KeyboardInterrupt):
+        ask(shop, saver)
+    final = ask(shop, saver, None)
     assert shop.names == ["get_schema", "execute_sql", "execute_sql", "validate_results"]
     assert (final["success"], final["iteration"]) == (True, 5)
 
@@ -107,9 +105,9 @@ def test_the_values_of_a_database_are_restored(saver: Saver) -> None:
     values = [2**63 - 1, 0.1, "Z\u00fcrich \U0001f600\0", None, True, b"\x00\xff", 12_345_678_901_234_567_890]
     values += [Decimal("1.10"), datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1, 2, 3)]
     result = rows(values, columns=["a"] * len(values))
-    with warnings.catch_warnings(), saver() as states:
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
-        graph_of(ShopTools(executed=result), states).invoke({"resolved_query": QUESTION}, THREAD)
+        ask(ShopTools(executed=result), saver)
     with saver() as states:
         state = graph_of(ShopTools(), states).get_state(THREAD).values
     assert state["execution_result"] == state["tool_calls"][1]["result"] == result
@@ -119,8 +117,7 @@ def test_the_values_of_a_database_are_restored(saver: Saver) -> None:
 def test_the_same_question_again_is_asked_again(saver: Saver) -> None:
     shop = ShopTools(executed=in_turn(rows([3]), rows([4])))
     for count in (3, 4):
-        with saver() as states:
-            final = graph_of(shop, states).invoke({"resolved_query": QUESTION}, THREAD)
+        final = ask(shop, saver)
         assert (final["answer"], final["iteration"], len(final["tool_calls"])) == (f"n: {count}", 5, 3)
 
 

@@ -22,7 +22,6 @@ ADA: dict[str, Any] = {"user_id": "ada", "session_id": "1"}
 
 
 def turn(*calls: tuple[str, Any], prefix: str = "c") -> LlmResponse:
-    """A turn of the model that makes calls."""
     made = [
         Part(function_call=FunctionCall(id=f"{prefix}{number}", name=name, args=args))
         for number, (name, args) in enumerate(calls, 1)
@@ -31,7 +30,6 @@ def turn(*calls: tuple[str, Any], prefix: str = "c") -> LlmResponse:
 
 
 def said(text: str = "Done.") -> LlmResponse:
-    """A turn of the model that ends its run."""
     return LlmResponse(content=Content(role="model", parts=[Part(text=text)]))
 
 
@@ -64,7 +62,6 @@ class ScriptedLlm(BaseLlm):
 def run_with(
     planning: PlanningToolset, service: BaseSessionService, *script: Any, **options: Any
 ) -> tuple[Runner, ScriptedLlm]:
-    """A runner of one agent that plans and plays a script."""
     model = ScriptedLlm(script=list(script))
     agent = LlmAgent(name="clerk", model=model, tools=[planning])
     return Runner(app_name="shop", agent=agent, session_service=service, **options), model

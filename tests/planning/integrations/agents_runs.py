@@ -38,7 +38,6 @@ def script(*turns: Turn, numbers: Iterable[int] | None = None, item_id: str = "f
 
 
 def agent_of(planning: PlanningTools, *turns: Turn, **options: Any) -> tuple[Agent[Any], ScriptedModel]:
-    """An agent named ``clerk``, and its model."""
     model = script(*turns)
     return Agent("clerk", model=model, tools=planning, **options), model
 
@@ -58,11 +57,9 @@ def run_streamed(planning: PlanningTools, agent: Agent[Any], asked: Any = "Go", 
 
 
 def outputs(result: Any) -> list[Any]:
-    """What the model read of its calls."""
     return [each.output for each in result.new_items if each.type == "tool_call_output_item"]
 
 
 def tails(model: ScriptedModel) -> list[str]:
-    """What each request adds to its last item."""
     ends = [dict(call.input[-1]) for call in model.calls]
     return [added_to(each.get("content") or each["output"]) for each in ends]

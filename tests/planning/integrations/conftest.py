@@ -43,11 +43,9 @@ def opens(path: Path) -> Iterator[Callable[[], Session]]:
 
 @pytest.fixture
 def stored(opens: Callable[[], Session]) -> Session:
-    """The session of a file."""
     return opens()
 
 
 @pytest.fixture(params=["memory", "a file"])
 def session(request: pytest.FixtureRequest, opens: Callable[[], Session]) -> Session:
-    """A session in memory, and one in a file."""
     return Session() if request.param == "memory" else opens()

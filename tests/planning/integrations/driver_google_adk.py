@@ -89,13 +89,9 @@ class Run:
 
 
 class Streamed(Run):
-    """Runs with partial responses."""
-
     config = RunConfig.model_validate({"streaming_mode": "sse"})
 
 
 class Sync(Run):
-    """Runs by ``run``."""
-
     async def go(self, of: dict[str, Any]) -> list[Any]:
         return await asyncio.to_thread(lambda: list(self.runner.run(**of, new_message=GO)))

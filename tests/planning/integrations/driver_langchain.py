@@ -26,8 +26,6 @@ SAVER = InMemorySaver()  # the database of the checkpoints: what runs in another
 
 
 class Awaited:
-    """Runs by ``ainvoke``."""
-
     def __init__(
         self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None, others: Any = ()
     ) -> None:
@@ -77,15 +75,11 @@ class Awaited:
 
 
 class Invoked(Awaited):
-    """Runs by ``invoke``."""
-
     async def go(self, config: Any) -> None:
         await asyncio.to_thread(self.agent.invoke, ASKED, config)
 
 
 class Streamed(Awaited):
-    """Runs by ``astream``."""
-
     async def go(self, config: Any) -> None:
         async for _ in self.agent.astream(ASKED, config, stream_mode="updates"):
             pass

@@ -44,6 +44,4 @@ class Auto:
 
 
 class Legacy(Auto):
-    """A client of the protocol with a handshake."""
-
     mode = "legacy"

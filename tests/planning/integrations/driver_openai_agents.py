@@ -64,8 +64,6 @@ class Run:
 
 
 class Streamed(Run):
-    """Runs by ``run_streamed``."""
-
     async def go(self, items: list[Any]) -> Any:
         result = Runner.run_streamed(self.agent, items, run_config=self.config)
         async for _ in result.stream_events():

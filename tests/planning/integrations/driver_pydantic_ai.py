@@ -25,8 +25,6 @@ __all__ = ["Followed", "Run"]
 
 
 class Run:
-    """Runs by ``run``."""
-
     follows = False
 
     def __init__(
@@ -75,8 +73,6 @@ class Run:
 
 
 class Followed(Run):
-    """Runs by ``iter``, and the session follows the history."""
-
     follows = True
 
     async def go(self, before: Any) -> Any:

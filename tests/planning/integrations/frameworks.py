@@ -17,6 +17,7 @@ import attrs
 import pytest
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, plan_text
+from planning.plan.facts import PlanFacts
 from planning.tools import Tool
 from session import Rewound, RolledBack, Session, select_latest
 
@@ -29,18 +30,15 @@ READING = ("look",)
 
 
 def setup(objective: str, *titles: str) -> Call:
-    """A call that sets a plan up."""
     steps = [{"title": each} for each in titles]
     return "planning_setup_plan", {"objective": objective, "initial_steps": steps}
 
 
 def mark(step_id: str, status: str = "done") -> Call:
-    """A call that marks a step."""
     return "planning_mark_step", {"step_id": step_id, "status": status}
 
 
 def proved(step_id: str, *evidence: str) -> Call:
-    """A call that marks a step done with evidence."""
     return "planning_mark_step", {"step_id": step_id, "status": "done", "evidence": list(evidence)}
 
 
@@ -62,13 +60,25 @@ def added_to(message: str) -> str:
 
 
 def plans_of(*sessions: Any) -> list[tuple[int, int] | None]:
-    """How far the plan of each is."""
     plans = [session.select_latest(Plan) for session in sessions]
     return [None if plan is None else plan.progress for plan in plans]
 
 
+def facts_of(session: Any) -> PlanFacts:
+    """What a policy knows of the plan of a session."""
+    facts: PlanFacts | None = session.select_latest(PlanFacts)
+    assert facts is not None
+    return facts
+
+
 def toolbox(session: Any, tools: Iterable[Tool]) -> Toolbox:
     return Toolbox([*PlanningToolsSection(session=session).tools(), *tools], session=session)
+
+
+def planned() -> PlanningToolsSection:
+    section = PlanningToolsSection(session=Session())
+    toolbox(section.session, ()).call(*SHOP)
+    return section
 
 
 def plan_after(calls: Iterable[tuple[str, Any]]) -> str:
@@ -81,7 +91,6 @@ def plan_after(calls: Iterable[tuple[str, Any]]) -> str:
 
 
 def rewinds(session: Session) -> int:
-    """How often a session has gone back."""
     return sum(
         isinstance(each, (Rewound, RolledBack)) for change in session.history() for each in change.events
     )
@@ -101,21 +110,13 @@ class Answer:
 
 @attrs.frozen
 class Request:
-    """What a model is sent.
-
-    Attributes:
-        system: The text of the system.
-        messages: The messages as they are kept, each as text, but for the last one.
-        last: What the last message has behind the text that is kept.
-        tools: The description and the schema of each tool.
-        roles: Who says each message: ``user``, ``assistant`` or ``tool``.
-    """
+    """What a model is sent."""
 
     system: str
-    messages: list[str]
-    last: str
-    tools: dict[str, tuple[str, Any]]
-    roles: list[str]
+    messages: list[str]  # as they are kept, but for the last one
+    last: str  # what the last message has behind the text that is kept
+    tools: dict[str, tuple[str, Any]]  # the description and the schema of each
+    roles: list[str]  # who says each message: user, assistant or tool
 
 
 class Script:
@@ -127,7 +128,6 @@ class Script:
         self.number = 0
 
     def next(self, request: Request) -> list[tuple[str, Call]]:
-        """The calls of the next turn; none at the end."""
         self.requests.append(request)
         self.number += 1
         return self.left.pop(0) if self.left else []
@@ -139,13 +139,7 @@ playing: ContextVar[Script] = ContextVar("playing")
 
 @attrs.frozen
 class Talk:
-    """What came of a run.
-
-    Attributes:
-        answers: What the model read of its calls.
-        requests: What it was sent.
-        after: What continues the conversation from here; see ``Driver.run``.
-    """
+    """What came of a run; ``after`` continues the conversation from here, see ``Driver.run``."""
 
     answers: list[Answer]
     requests: list[Request]

@@ -17,7 +17,6 @@ __all__ = ["ScriptedModel", "said", "turn"]
 
 
 def turn(*calls: Call, prefix: str = "c") -> AIMessage:
-    """A turn of the model that makes calls."""
     made = [
         {"name": name, "args": args, "id": f"{prefix}{number}", "type": "tool_call"}
         for number, (name, args) in enumerate(calls, 1)
@@ -26,7 +25,6 @@ def turn(*calls: Call, prefix: str = "c") -> AIMessage:
 
 
 def said(text: str = "Done.") -> AIMessage:
-    """The last turn of the model."""
     return AIMessage(text)
 
 

@@ -6,10 +6,23 @@ The table's frameworks whose conversations can go back; what only one of them ha
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from frameworks import HALF, OPEN, OTHER, READ, SHOP, TABLE, Call, EntryPoint, mark, play, rewinds, text_of
+from frameworks import (
+    HALF,
+    OPEN,
+    OTHER,
+    READ,
+    SHOP,
+    TABLE,
+    Call,
+    Driver,
+    EntryPoint,
+    mark,
+    play,
+    rewinds,
+    text_of,
+)
 
 from planning import PlanPolicy
 from planning.plan.commands import MarkStep
@@ -18,18 +31,6 @@ from session import Session
 BACK = [each for each in TABLE if "rewind" not in each.cannot]
 through = pytest.mark.parametrize("entry", BACK, ids=[each.name for each in BACK])
 NO_PLAN = "Refused, nothing changed. no plan yet; call planning_setup_plan first"
-
-
-@through
-def test_both_branches_stay_whole(entry: EntryPoint, session: Session) -> None:
-    agent = entry.agent(session)
-    start = play(agent, [[SHOP]]).after
-    first = play(agent, [[mark("S001")]], start)
-    version = session.version
-    second = play(agent, [[mark("S002")]], start)
-    assert [each.last for each in second.requests] == [OPEN, OTHER]
-    assert text_of(session.at(version)) == HALF
-    assert [play(agent, [[READ]], each.after).texts for each in (first, second)] == [[HALF], [OTHER]]
 
 
 @through
@@ -42,46 +43,35 @@ def test_before_the_first_change_there_is_no_plan(entry: EntryPoint, session: Se
 
 
 @through
-def test_another_process_goes_back(entry: EntryPoint, opens: Callable[[], Session]) -> None:
-    start = play(entry.agent(opens()), [[SHOP]]).after
-    later = play(entry.agent(opens()), [[mark("S001")]], start).after
-    assert play(entry.agent(opens()), [[READ]], later).texts == [HALF]
-    assert play(entry.agent(opens()), [[READ]], start).texts == [OPEN]
+@pytest.mark.parametrize("kept", ["in a file", "by the conversation"])
+def test_another_process_goes_back(entry: EntryPoint, opens: Callable[[], Session], kept: str) -> None:
+    def agent() -> Driver:
+        return entry.agent(opens() if kept == "in a file" else None)
 
-
-@through
-def test_without_a_session_the_plan_is_the_conversations_own(entry: EntryPoint) -> None:
-    start = play(entry.agent(None), [[SHOP]]).after
-    ends = [play(entry.agent(None), [[mark(each)]], start).after for each in ("S001", "S002")]
+    start = play(agent(), [[SHOP]]).after
+    ends = [play(agent(), [[mark(each)]], start).after for each in ("S001", "S002")]
     for after, plan in ((ends[0], HALF), (ends[1], OTHER), (start, OPEN)):
-        assert play(entry.agent(None), [[READ]], after).texts == [plan]
-    assert play(entry.agent(None), [[READ]]).texts == [NO_PLAN]
+        assert play(agent(), [[READ]], after).texts == [plan]
+    assert play(agent(), [[READ]]).texts == [OPEN if kept == "in a file" else NO_PLAN]
 
 
 @through
-def test_what_the_host_changed_since_stays_and_the_model_reads_so(
-    entry: EntryPoint, session: Session
+@pytest.mark.parametrize("by", ["the host", "another conversation"])
+def test_what_others_changed_since_stays_and_the_model_reads_so(
+    entry: EntryPoint, session: Session, by: str
 ) -> None:
     agent = entry.agent(session)
     start = play(agent, [[SHOP]]).after
     play(agent, [[mark("S001")]], start)
-    session.dispatch(MarkStep("S002", "in_progress"))
+    if by == "the host":
+        session.dispatch(MarkStep("S002", "in_progress"))
+    else:
+        play(agent, [[mark("S002", "in_progress")]])
     talk = play(agent, [[READ]], start)
     plan = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
     news = "The plan has changed since your last turn: S001 done. S002 in_progress."
     assert (talk.texts, text_of(session), rewinds(session)) == ([plan], plan, 0)
     assert [each.last for each in talk.requests] == [f"{plan}\n\n{news}", plan]
-
-
-@through
-def test_what_another_conversation_did_stays(entry: EntryPoint, session: Session) -> None:
-    agent = entry.agent(session)
-    start = play(agent, [[SHOP]]).after
-    play(agent, [[mark("S001")]], start)
-    play(agent, [[mark("S002", "in_progress")]])
-    talk: Any = play(agent, [[READ]], start)
-    plan = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
-    assert (talk.texts, rewinds(session)) == ([plan], 0)
 
 
 @through

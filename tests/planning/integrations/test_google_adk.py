@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("google.adk", reason="needs Google ADK: pip install '.[google-adk]'")
 
-from adk_models import ADA, ScriptedLlm, adk_of, back, go, run_with, said, tail, turn
-from frameworks import HALF, OPEN, SHOP, mark, plans_of, text_of
+from adk_models import ADA, ScriptedLlm, adk_of, back, go, said, tail, turn
+from frameworks import HALF, OPEN, OTHER, SHOP, mark, plans_of, text_of
 from google.adk.agents import LiveRequestQueue, LlmAgent, ParallelAgent
 from google.adk.agents.context import Context
 from google.adk.agents.run_config import RunConfig
@@ -99,16 +99,27 @@ async def test_an_agent_that_a_tool_runs_has_a_plan_of_its_own_where_the_host_gi
     await go(runner)
     assert (tail(model.requests[-1]), text_of(planning.session_of(await adk_of(runner)))) == (
         HALF,
-        "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves",
+        OTHER,
     )
 
 
-async def test_a_call_id_that_comes_again_in_a_later_turn_is_another_call(stored: Session) -> None:
-    marks = [turn(mark("S001", status)) for status in ("done", "in_progress", "done")]
-    runner, _ = run_with(PlanningToolset(stored), InMemorySessionService(), turn(SHOP), *marks, said())
+@pytest.mark.parametrize("name", ["ScriptedLlm", "LiteLlm"])
+async def test_a_model_class_that_splits_a_content_reads_the_plan_in_the_answer_of_the_tool(
+    name: str,
+) -> None:
+    model = type(name, (ScriptedLlm,), {})(script=[turn(SHOP), said(), said()])
+    agent = LlmAgent(name="clerk", model=model, tools=[PlanningToolset(Session())])
+    runner = Runner(app_name="shop", agent=agent, session_service=InMemorySessionService())
     await go(runner)
-    assert text_of(stored) == HALF
-    assert [each.call_id for each in stored.select_all(ToolInvoked)] == ["c1"] * 4
+    await go(runner)
+    answer, *text = model.requests[1].contents[-1].parts
+    said_so = {"result": "Plan set: S001 to S002. Next: S001 Rent a room"}
+    split = {**said_so, "reminder": OPEN}
+    assert answer.function_response.response == (split if name == "LiteLlm" else said_so)
+    assert [each.text for each in text] == ([] if name == "LiteLlm" else [OPEN])
+    assert [each.text for each in model.requests[2].contents[-1].parts] == ["Go", OPEN]
+    kept = [part for event in (await adk_of(runner, ADA)).events for part in event.content.parts]
+    assert OPEN not in str(kept)
 
 
 class Connection(BaseLlmConnection):

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("google.adk", reason="needs Google ADK: pip install '.[google-adk]'")
 
 from adk_models import ScriptedLlm, said, tail, turn
-from frameworks import OPEN, SHOP, mark, text_of
+from frameworks import OPEN, SHOP, facts_of, mark, text_of
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.runners import Runner
@@ -20,7 +20,6 @@ from google.genai.types import Content, FunctionResponse, Part
 
 from planning import PlanPolicy
 from planning.integrations.google_adk import PlanningToolset
-from planning.plan.facts import PlanFacts
 from session import Session, ToolFailed
 
 ADA: dict[str, Any] = {"user_id": "ada", "session_id": "1"}
@@ -74,11 +73,6 @@ RENT = ("rent", {"room": "1"})
 WAITS = "rent was not called: the plan waits for approval; end your turn and ask the user to approve it"
 
 
-def approval_of(session: Any) -> str | None:
-    facts = session.select_latest(PlanFacts)
-    return None if facts is None else facts.approval
-
-
 @pytest.mark.parametrize("is_given", [False, True], ids=["adk's own", "the host's"])
 async def test_the_user_is_asked_for_a_plan_that_waits_and_the_call_is_made(is_given: bool) -> None:
     session = Session() if is_given else None
@@ -93,7 +87,7 @@ async def test_the_user_is_asked_for_a_plan_that_waits_and_the_call_is_made(is_g
     )
     assert (await talk.answer(True), talk.done) == (["Rented 1."], ["1"])
     if session is not None:
-        assert approval_of(session) == "approved"
+        assert facts_of(session).approval == "approved"
 
 
 async def test_a_plan_that_the_user_rejects_is_rejected_with_the_reason() -> None:
@@ -103,7 +97,7 @@ async def test_a_plan_that_the_user_rejects_is_rejected_with_the_reason() -> Non
     assert await talk.answer(False, reason="Too dear.") == [
         "rent was not called: the plan was rejected (Too dear.); change the plan first"
     ]
-    assert (talk.done, approval_of(session)) == ([], "rejected")
+    assert (talk.done, facts_of(session).approval) == ([], "rejected")
 
 
 async def test_an_answer_is_for_the_plan_that_was_shown() -> None:
@@ -114,7 +108,7 @@ async def test_an_answer_is_for_the_plan_that_was_shown() -> None:
         "planning_add_step", {"steps": ["Burn it"]}
     )
     assert await talk.answer(True) == [WAITS]
-    assert (talk.done, approval_of(session)) == ([], "waiting")
+    assert (talk.done, facts_of(session).approval) == ([], "waiting")
 
 
 async def test_approval_of_the_plan_is_not_the_answer_to_a_question_of_the_tool() -> None:
@@ -141,19 +135,6 @@ async def test_a_policy_for_other_tools_needs_the_toolset_as_a_plugin() -> None:
         "the plan's policy holds for the agent's other tools: give the toolset to the app too, "
         "App(..., plugins=[planning])"
     )
-
-
-async def test_a_call_of_another_tool_in_the_same_turn_is_evidence_for_a_later_mark() -> None:
-    session = Session()
-    begin, end = mark("S001", "in_progress"), mark("S001")
-    policy = PlanPolicy(evidence="required")
-    evidence = (end[0], {**end[1], "evidence": ["c2"]})
-    talk = Conversation(session, policy, turn(SHOP), turn(begin, RENT, evidence), said())
-    assert (await talk.say())[1:] == [
-        "S001 in_progress.",
-        "Rented 1.",
-        "S001 done. Next: S002 Buy shelves",
-    ]
 
 
 async def test_a_tool_that_fails_is_no_evidence_and_does_not_hold_up_the_turn() -> None:

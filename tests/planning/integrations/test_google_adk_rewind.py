@@ -30,12 +30,15 @@ def database(folder: Path) -> DatabaseSessionService:
     return DatabaseSessionService(f"sqlite+aiosqlite:///{folder / 'adk.db'}")
 
 
+def of_two_runs(session: Session, *more: Any) -> Any:
+    """A runner whose first run sets a plan up, and whose second one marks its first step."""
+    runs = [turn(SHOP), said(), turn(mark("S001")), said(), *more]
+    return run_with(PlanningToolset(session), InMemorySessionService(), *runs)
+
+
 async def test_runs_are_taken_back_one_after_the_other(stored: Session) -> None:
-    service = InMemorySessionService()
-    marks = [part for step in ("S001", "S002") for part in (turn(mark(step)), said())]
-    runner, model = run_with(
-        PlanningToolset(stored), service, turn(SHOP), said(), *marks, said(), said(), *marks[2:], said()
-    )
+    last = [turn(mark("S002")), said()]
+    runner, model = of_two_runs(stored, *last, said(), said(), *last, said())
     await go(runner)
     second, third = await go(runner), await go(runner)
     for invocation, plan in ((third, HALF), (second, OPEN)):
@@ -66,11 +69,7 @@ def test_it_goes_back_after_a_restart_with_a_database(tmp_path: Path, path: Path
 
 
 async def test_what_the_host_changed_before_a_run_that_is_taken_back_stays(stored: Session) -> None:
-    runner, _ = run_with(
-        PlanningToolset(stored),
-        InMemorySessionService(),
-        *(turn(SHOP), said(), turn(mark("S001")), said(), said()),
-    )
+    runner, _ = of_two_runs(stored, said())
     await go(runner)
     stored.dispatch(MarkStep("S002", "in_progress"))
     second = await go(runner)
@@ -82,11 +81,7 @@ async def test_what_the_host_changed_before_a_run_that_is_taken_back_stays(store
 
 
 async def test_what_was_changed_between_runs_that_are_taken_back_stays_with_them(stored: Session) -> None:
-    runner, _ = run_with(
-        PlanningToolset(stored),
-        InMemorySessionService(),
-        *(turn(SHOP), said(), turn(mark("S001")), said(), turn(mark("S002", "blocked")), said(), said()),
-    )
+    runner, _ = of_two_runs(stored, turn(mark("S002", "blocked")), said(), said())
     await go(runner)
     second = await go(runner)
     stored.dispatch(MarkStep("S002", "in_progress"))
@@ -98,11 +93,7 @@ async def test_what_was_changed_between_runs_that_are_taken_back_stays_with_them
 
 
 async def test_history_that_was_cut_is_no_proof_that_a_run_was_taken_back(stored: Session) -> None:
-    runner, model = run_with(
-        PlanningToolset(stored),
-        InMemorySessionService(),
-        *(turn(SHOP), said(), turn(mark("S001")), said(), said()),
-    )
+    runner, model = of_two_runs(stored, said())
     await go(runner)
     second = await go(runner)
     await back(runner, second)
@@ -163,10 +154,7 @@ async def test_what_a_run_that_was_cut_short_did_stays_when_a_later_one_is_taken
 
 
 async def test_runs_that_a_rewind_of_a_rewind_brings_back_keep_their_changes(stored: Session) -> None:
-    marks = [part for step in ("S001", "S002") for part in (turn(mark(step)), said())]
-    runner, model = run_with(
-        PlanningToolset(stored), InMemorySessionService(), turn(SHOP), said(), *marks, said(), said()
-    )
+    runner, model = of_two_runs(stored, turn(mark("S002")), said(), said(), said())
     await go(runner)
     second, third = await go(runner), await go(runner)
     await back(runner, second)

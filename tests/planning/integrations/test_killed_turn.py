@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,37 +57,28 @@ class Mails:
         return [each.get("content") or each["output"] for each in found]
 
 
+FORMS: list[Any] = [
+    *((openai, form) for form in (chat, items, itemised)),
+    *((anthropic, form) for form in (blocks, block_events)),
+]
+
+
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize(
-    ("module", "form"),
+    ("module", "stored", "answers", "sent"),
     [
-        *((openai, form) for form in (chat, items, itemised)),
-        *((anthropic, form) for form in (blocks, block_events)),
+        *((each, form(NAMED, *CALLS), ["sent to bob", UNKNOWN], ["bob", "ada"]) for each, form in FORMS),
+        (openai, chunked(NAMED, CALLS[1]), [UNKNOWN], ["ada"]),
+        *(  # without its response a turn names nothing
+            (each, each.turn(form(NAMED, *CALLS)), ["sent to bob", "sent to ada"], ["bob", "ada"] * 2)
+            for each, form in ((openai, chat), (openai, items), (anthropic, blocks))
+        ),
     ],
+    ids=range(9),
 )
 def test_a_stored_response_sends_each_mail_once(
-    module: Any, form: Callable[..., Any], tmp_path: Path
+    module: Any, stored: Any, answers: list[str], sent: list[str], tmp_path: Path
 ) -> None:
     mails = Mails(tmp_path)
-    stored = json.loads(json.dumps(form(NAMED, *CALLS)))
-    assert mails.carry_out(module, stored) == ["sent to bob", UNKNOWN]
-    assert mails.sent.read_text().split() == ["bob", "ada"]
-
-
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_the_stored_chunks_of_a_stream_send_its_mail_once(tmp_path: Path) -> None:
-    mails = Mails(tmp_path)
-    stored = json.loads(json.dumps(chunked(NAMED, CALLS[1])))
-    assert mails.carry_out(openai, stored) == [UNKNOWN]
-    assert mails.sent.read_text().split() == ["ada"]
-
-
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-@pytest.mark.parametrize(("module", "form"), [(openai, chat), (openai, items), (anthropic, blocks)])
-def test_a_stored_turn_without_its_response_names_nothing(
-    module: Any, form: Callable[..., Any], tmp_path: Path
-) -> None:
-    mails = Mails(tmp_path)
-    stored = json.loads(json.dumps(module.turn(form(NAMED, *CALLS))))
-    assert mails.carry_out(module, stored) == ["sent to bob", "sent to ada"]
-    assert mails.sent.read_text().split() == ["bob", "ada"] * 2
+    assert mails.carry_out(module, json.loads(json.dumps(stored))) == answers
+    assert mails.sent.read_text().split() == sent

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import ExitStack, closing
 from itertools import count
-from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
@@ -14,7 +12,7 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from frameworks import added_to, mark, rewinds, setup, text_of
+from frameworks import added_to, mark, rewinds, setup
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
@@ -26,7 +24,6 @@ from langgraph.types import Command, RetryPolicy, interrupt
 from planning import MarkStep, NewPlanStep, Plan, SetupPlan, register_plan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Rewound, Session, select_latest
-from session.stores import SqliteStore
 
 T: Any = {"configurable": {"thread_id": "T"}}
 _numbers = count()
@@ -110,28 +107,20 @@ def test_two_agents_that_one_turn_delegates_to_keep_each_others_work(
 
 @pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
 def test_a_session_that_is_opened_for_each_call_is_not_rewound_behind_an_agent_that_plans_first(
-    kept: str, tmp_path: Path
+    kept: str, opens: Callable[[], Session]
 ) -> None:
-    with ExitStack() as stack:
+    helper = worker(opens, [calls(setup("Open the shop", "Rent a room", "Buy shelves")), said()])
 
-        def find() -> Session:
-            store = stack.enter_context(closing(SqliteStore(tmp_path / "plans.db")))
-            return Session(session_id="shop", store=store)
+    @langchain_tool
+    def delegate() -> str:
+        """Delegate."""
+        return str(helper.invoke(asked())["messages"][-1].content)
 
-        helper = worker(find, [calls(setup("Open the shop", "Rent a room", "Buy shelves")), said()])
-
-        @langchain_tool
-        def delegate() -> str:
-            """Delegate."""
-            return str(helper.invoke(asked())["messages"][-1].content)
-
-        script = [calls(("delegate", {})), calls(mark("S001")), calls(mark("S002")), said()]
-        supervisor = worker(find, script, tools=[delegate], checkpointer=saver_of(kept))
-        result = supervisor.invoke(asked(), T)
-        session = find()
-        register_plan(session)
-        assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
-        assert result["planning"]["version"] == session.version
+    script = [calls(("delegate", {})), calls(mark("S001")), calls(mark("S002")), said()]
+    result = worker(opens, script, tools=[delegate], checkpointer=saver_of(kept)).invoke(asked(), T)
+    session = opens()
+    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
+    assert result["planning"]["version"] == session.version
 
 
 @pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
@@ -279,16 +268,3 @@ def test_agents_whose_positions_no_checkpoint_has_stay_as_they_are() -> None:
     model.script = [calls(("delegate", {"step_id": "S001"})), said()]
     agent.invoke(asked("Otherwise"), first.config)
     assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
-
-
-def test_what_the_host_did_before_a_run_and_after_it_stays() -> None:
-    session = planned()
-    agent = worker(session, [said(), calls(mark("S001")), said(), said()], checkpointer=InMemorySaver())
-    agent.invoke(asked(), T)
-    session.dispatch(MarkStep("S002", "in_progress"))
-    agent.invoke(asked(), T)
-    old = next(each for each in agent.get_state_history(T) if len(each.values["messages"]) == 2)
-    agent.invoke(asked("Otherwise"), old.config)
-    assert text_of(session) == (
-        "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
-    )

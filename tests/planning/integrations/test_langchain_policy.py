@@ -11,17 +11,16 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from frameworks import SHOP, Call, proved
+from frameworks import SHOP, Call, facts_of, plans_of, proved
 from langchain.agents import create_agent
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.tools import tool
 from langchain_models import ScriptedModel, said, turn
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.config import get_config
 from langgraph.types import Command
 from syrupy.assertion import SnapshotAssertion
 
-from planning import ApprovePlan, ClearPlan, Plan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
+from planning import ApprovePlan, ClearPlan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
 from planning.integrations.langchain import PlanningMiddleware
 from planning.plan.facts import EvidenceCall, PlanFacts
 from session import Session
@@ -68,16 +67,12 @@ class Agent:
         return result
 
     def facts(self, result: dict[str, Any]) -> PlanFacts:
-        """What is known of the plan of a result."""
         session = self.middleware.session_of(result)
         assert session is not None
-        found = session.select_latest(PlanFacts)
-        assert found is not None
-        return found
+        return facts_of(session)
 
 
 def read(messages: list[AnyMessage]) -> str:
-    """A conversation as lines."""
     lines = []
     for message in messages:
         calls = ", ".join(f"{call['name']}({call['args']})" for call in getattr(message, "tool_calls", ()))
@@ -86,7 +81,6 @@ def read(messages: list[AnyMessage]) -> str:
 
 
 def asked_for(result: dict[str, Any]) -> list[Any]:
-    """What a run that was interrupted asks its user."""
     return [each.value for each in result.get("__interrupt__", ())]
 
 
@@ -172,9 +166,7 @@ def test_only_the_plan_that_was_shown_is_approved(change: Any, expected: str, is
 
     result = agent.run(Command(resume="approve"))
 
-    facts = session.select_latest(PlanFacts)
-    assert facts is not None
-    assert facts.approval == expected
+    assert facts_of(session).approval == expected
     assert agent.worked == (["shelves"] if expected == "approved" and not is_end else [])
     is_asked = expected == "waiting" and not isinstance(change, ClearPlan)
     assert bool(asked_for(result)) is is_asked  # about the new plan
@@ -207,24 +199,6 @@ def test_an_agent_without_a_policy_is_held_by_that_of_another_section(*, is_asyn
     assert [each.tool for each in session.select_all(EvidenceCall) if each.success] == ["work"]
 
 
-def test_two_users_have_two_plans_that_wait() -> None:
-    sessions = {"ada": Session(), "bob": Session()}
-
-    def of_thread() -> Session:
-        return sessions[get_config()["configurable"]["thread_id"]]
-
-    agent = Agent(APPROVAL, [[SHOP], [WORK], [SHOP], [WORK], "End."], of_thread, checkpointer=InMemorySaver())
-    agent.run(thread="ada")
-    agent.run(thread="bob")
-    agent.run(Command(resume="approve"), thread="bob")
-    found = {name: session.select_latest(PlanFacts) for name, session in sessions.items()}
-    assert {name: facts and facts.approval for name, facts in found.items()} == {
-        "ada": "waiting",
-        "bob": "approved",
-    }
-    assert agent.worked == ["shelves"]
-
-
 @pytest.mark.parametrize("work", [WORK, ("tidy", {})])
 def test_a_thread_that_is_rewound_takes_back_what_the_policy_noted(work: Call) -> None:
     def tidy() -> str:
@@ -240,10 +214,8 @@ def test_a_thread_that_is_rewound_takes_back_what_the_policy_noted(work: Call) -
     first = [each for each in agent.graph.get_state_history(config) if each.next == ("model",)][-2]
     agent.model.script = [said("Back.")]
     agent.graph.invoke(None, first.config)
-    facts, plan = session.select_latest(PlanFacts), session.select_latest(Plan)
-    assert plan is not None
-    assert facts is not None
-    assert (plan.progress, facts.calls, facts.proofs) == ((0, 2), 0, {})
+    facts = facts_of(session)
+    assert (plans_of(session), facts.calls, facts.proofs) == ([(0, 2)], 0, {})
 
 
 def test_without_a_gate_the_graph_has_no_further_node() -> None:

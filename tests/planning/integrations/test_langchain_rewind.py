@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.tools import tool as langchain_tool
 from langchain_models import ScriptedModel, said, turn
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 
 from planning import AddStep, SetupPlan
 from planning.integrations.langchain import PlanningMiddleware
@@ -157,20 +155,6 @@ def test_a_turn_that_was_cut_short_is_finished_and_no_call_is_made_twice(
 
 
 class TestInMemory:
-    """The session is in memory, and the process ends."""
-
-    @pytest.mark.parametrize("is_given", [True, False])
-    def test_a_new_session_is_restored_from_the_checkpoint(self, is_given: bool) -> None:
-        saver = InMemorySaver()
-        agent, _ = agent_of(Session(session_id="shop") if is_given else None, saver=saver)
-        result = agent.invoke(ASKED, A)
-        plan = plan_of(result["messages"])
-        assert text_of(PlanningMiddleware().session_of(result)) == plan
-        script = [turn(("planning_read_plan", {}), prefix="r"), turn(mark("S003"), prefix="d"), said()]
-        again, _ = agent_of(Session(session_id="shop") if is_given else None, script, saver)
-        messages = again.invoke(ASKED, A)["messages"]
-        assert [each.content for each in messages[-4:-1:2]] == [plan, "S003 done. Plan completed."]
-
     def test_a_call_that_failed_resumes_beside_those_that_were_made(self) -> None:
         saver, phone = InMemorySaver(), phone_of(RuntimeError("the process ends"))
         script = [turn(setup("Open the shop", "Rent a room"), ("phone", {})), said()]
@@ -240,21 +224,3 @@ def test_a_position_that_the_session_never_had_is_an_error(position: dict[str, A
     with pytest.raises(VersionError) as caught:
         agent.invoke(ASKED, A)
     assert str(caught.value) == message
-
-
-class TestInAStore:
-    """The session is in a file, and the process ends."""
-
-    def test_another_process_goes_on_with_the_plan(
-        self, opens: Callable[[], Session], tmp_path: Path
-    ) -> None:
-        with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
-            agent, _ = agent_of(opens(), saver=saver)
-            result = agent.invoke(ASKED, A)
-        assert set(result["planning"]) == {"session_id", "since", "version"}
-        with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
-            session = opens()
-            agent, _ = agent_of(session, [turn(mark("S003"), prefix="d"), said()], saver)
-            agent.invoke(ASKED, A)
-        assert text_of(session).startswith("Open the shop (completed, 3 of 3 done)")
-        assert rewinds(session) == 0

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +14,13 @@ pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'se
 from frameworks import HALF, OPEN, OTHER, SHOP, mark, text_of
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_models import said, turn
-from langgraph.checkpoint.memory import InMemorySaver
 from test_langchain import ASKED, agent_of, thread
 
 from planning.integrations.langchain import PlanningMiddleware
 from session import Session, SnapshotError
 
 
-@contextmanager
-def written_by_another(path: Path) -> Iterator[None]:
-    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        yield
-        other.execute("ROLLBACK")
-
-
 class TestSessionOf:
-    """``session_of`` gives the plan of a result."""
-
     @pytest.mark.parametrize("kind", ["none", "memory", "store"])
     def test_each_result_keeps_its_plan_whatever_is_read_and_done_later(
         self, kind: str, stored: Session
@@ -43,6 +31,8 @@ class TestSessionOf:
         planning = PlanningMiddleware(session)
         first = agent.invoke(ASKED, thread("A"))
         assert text_of(planning.session_of(first)) == OPEN
+        more = {*first["planning"]} - {"session_id", "since", "version"}
+        assert more == (set() if kind == "store" else {"plan", "slices", "changed", "step"})
         old = agent.get_state(thread("A")).config
         second = agent.invoke(ASKED, thread("A"))
         assert [text_of(planning.session_of(each)) for each in (second, first, second)] == [HALF, OPEN, HALF]
@@ -53,22 +43,8 @@ class TestSessionOf:
         read = [text_of(planning.session_of(each)) for each in (fork, second, first, fork)]
         assert read == [OTHER, HALF, OPEN, OTHER]
 
-    def test_two_requests_at_once_have_a_plan_each_when_it_lives_in_the_checkpoints(self) -> None:
-        saver = InMemorySaver()
-        planning = PlanningMiddleware()
-        agent, _ = agent_of([turn(SHOP, prefix="a"), said()], checkpointer=saver)
-        agent.invoke(ASKED, thread("A"))
-        head = agent.get_state(thread("A")).config
-        results = []
-        for step_id in ("S001", "S002"):
-            agent, _ = agent_of([turn(mark(step_id), prefix=step_id), said()], checkpointer=saver)
-            results.append(agent.invoke(ASKED, head))
-        assert [text_of(planning.session_of(each)).count("done: ") for each in results] == [1, 1]
-
 
 class TestInput:
-    """A client cannot write the position."""
-
     def test_it_is_no_input_of_the_agent(self) -> None:
         session = Session()
         agent, model = agent_of([turn(SHOP, prefix="a"), said()], session)
@@ -125,8 +101,6 @@ class TestInput:
 
 
 class TestStore:
-    """A store that is out of reach ends no run."""
-
     def test_a_store_that_is_busy_when_the_run_begins_is_gone_back_to_later(
         self, stored: Session, path: Path
     ) -> None:
@@ -137,7 +111,8 @@ class TestStore:
         agent.invoke(ASKED, thread("A"))
 
         with ExitStack() as busy:
-            busy.enter_context(written_by_another(path))
+            other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            busy.enter_context(closing(other)).execute("BEGIN IMMEDIATE")
             script = [turn(mark("S002"), prefix="c"), said()]
 
             def play(_: list[BaseMessage]) -> AIMessage:

@@ -44,8 +44,14 @@ class Runs:
         return toolbox(self.open(), [self.tool])
 
 
+def begun() -> tuple[Session, Toolbox]:
+    session = Session()
+    box = toolbox(session, ())
+    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    return session, box
+
+
 def called(form: Callable[..., Any]) -> Callable[..., Any]:
-    """The form of a response whose calls all add the same step."""
     return lambda turn_id, *ids: form(turn_id, *((each, ADDED) for each in ids))
 
 
@@ -141,9 +147,7 @@ NUMBERS: dict[str, Any] = {
 def test_the_time_of_a_response_and_the_length_of_its_request_tell_turns_apart(
     module: Any, form: Callable[..., Any], numbers: str
 ) -> None:
-    session = Session()
-    box = toolbox(session, ())
-    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    session, box = begun()
     first, second = (responding(form, ADDED, **more) for more in NUMBERS[numbers])
     for response in (first, second, second, first):
         module.run_calls(response, box)
@@ -155,9 +159,7 @@ def test_the_time_of_a_response_and_the_length_of_its_request_tell_turns_apart(
     [(openai, chat, chunked), (openai, items, itemised), (anthropic, blocks, block_events)],
 )
 def test_a_response_and_its_stream_are_one_turn(module: Any, whole: Any, streamed: Any) -> None:
-    session = Session()
-    box = toolbox(session, ())
-    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    session, box = begun()
     numbers: dict[str, Any] = {"created": 1_760_000_000, "usage": {"input_tokens": 41}}
     module.run_calls(responding(streamed, ADDED, **numbers, created_at=1_760_000_000.0), box)
     module.run_calls(responding(whole, ADDED, **numbers, created_at=1_760_000_000), box)
@@ -165,9 +167,7 @@ def test_a_response_and_its_stream_are_one_turn(module: Any, whole: Any, streame
 
 
 def test_the_usage_at_the_end_of_a_stream_is_part_of_its_name() -> None:
-    session = Session()
-    box = toolbox(session, ())
-    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    session, box = begun()
     for count in (41, 77, 77):
         chunks = [
             *responding(chunked, ADDED),
@@ -179,28 +179,23 @@ def test_the_usage_at_the_end_of_a_stream_is_part_of_its_name() -> None:
     assert plans_of(session) == [(0, 4)]
 
 
-@pytest.mark.parametrize(("module", "form"), EVERY)
-@pytest.mark.parametrize("turn_id", [None, "", "chatcmpl-637", "chatcmpl-A1", 7])
-def test_where_nothing_names_the_response_its_calls_are_made_each_time(
-    module: Any, form: Callable[..., Any], turn_id: Any
-) -> None:
-    session = Session()
-    box = toolbox(session, ())
-    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
-    for _ in range(2):
-        module.run_calls(form(turn_id, "call_1"), box)
-    assert plans_of(session) == [(0, 2)]
+UNNAMED: list[Any] = [
+    *(
+        (*each, turn_id, ("call_1",), 2)
+        for turn_id in (None, "", "chatcmpl-637", "chatcmpl-A1", 7)
+        for each in EVERY
+    ),
+    *((*each, NAMED, ids, 1) for ids in (("call_0", "call_0"), ("", ""), (None, None)) for each in FORMS),
+]
 
 
-@pytest.mark.parametrize(("module", "form"), FORMS)
-@pytest.mark.parametrize("ids", [("call_0", "call_0"), ("", ""), (None, None)])
-def test_calls_of_one_response_that_have_no_ids_of_their_own_are_all_made(
-    module: Any, form: Callable[..., Any], ids: tuple[Any, Any]
+@pytest.mark.parametrize(("module", "form", "turn_id", "ids", "times"), UNNAMED, ids=range(len(UNNAMED)))
+def test_where_nothing_names_the_response_or_its_calls_they_are_all_made(
+    module: Any, form: Callable[..., Any], turn_id: Any, ids: tuple[Any, ...], times: int
 ) -> None:
-    session = Session()
-    box = toolbox(session, ())
-    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
-    module.run_calls(form(NAMED, *ids), box)
+    session, box = begun()
+    for _ in range(times):
+        module.run_calls(form(turn_id, *ids), box)
     assert plans_of(session) == [(0, 2)]
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import time
+from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -17,8 +15,8 @@ from agents import Agent, ModelBehaviorError, RunConfig, Runner, SQLiteSession, 
 from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData
-from agents_runs import QUIET, agent_of, outputs, run_async, script, tails
-from frameworks import HALF, OPEN, READ, SHOP, mark, plans_of, text_of
+from agents_runs import QUIET, agent_of, outputs, run_async, run_streamed, script, tails
+from frameworks import HALF, OPEN, SHOP, mark, planned, text_of
 from openai import AsyncOpenAI
 
 from planning import PlanningToolsSection, Toolbox, tool
@@ -27,28 +25,8 @@ from planning.testing import ScriptedModel
 from planning.tools import ToolContext
 from planning.tools.ledger import ToolCall
 from session import Session, ToolInvoked
-from session.stores import SqliteStore
 
 SET = "Plan set: S001 to S002. Next: S001 Rent a room"
-
-
-def killed_in_a_turn(folder: Path) -> NoReturn:
-    """Be a process that ends in the second call of a turn."""
-    session = Session(session_id="run-7", store=SqliteStore(folder / "plans.db"))
-
-    @tool
-    def crash() -> None:
-        """End the process, once the call before it is over: the SDK starts them together."""
-        while plans_of(session) != [(1, 2)]:
-            time.sleep(0.001)
-        os._exit(9)
-
-    try:
-        planning = planning_tools(session, tools=[crash])
-        agent, _ = agent_of(planning, [SHOP], [mark("S001"), ("crash", {})])
-        run_async(planning, agent, session=SQLiteSession("u", folder / "chat.db"))
-    finally:
-        os._exit(1)
 
 
 @tool
@@ -66,6 +44,39 @@ class TestRequests:
         static = f"You run a shop.\n\n## Planning\n\n{PlanningToolsSection(session=session).body()}"
         assert [each.system_instructions for each in model.calls] == [static, static]
         assert [each.get("role") for each in result.to_input_list()] == ["user", None, None, "assistant"]
+
+    @pytest.mark.parametrize("run", [run_async, run_streamed])
+    def test_a_server_that_keeps_the_conversation_gets_each_item_once(self, run: Callable[..., Any]) -> None:
+        planning = planning_tools(section=planned())
+        agent, model = agent_of(planning, [mark("S07")], [mark("S001")], "Done.")
+        run(planning, agent, conversation_id="conv_1")
+        sent: list[Any] = [[dict(item) for item in call.input] for call in model.calls]
+        refusal = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
+        assert [[item.get("content") or item["output"] for item in items] for items in sent] == [
+            [f"Go\n\n{OPEN}"],
+            [f"{refusal}\n\n{OPEN}"],
+            [f"S001 done. Next: S002 Buy shelves\n\n{HALF}"],
+        ]
+
+    @pytest.mark.parametrize("run", [run_async, run_streamed])
+    def test_the_reminder_is_kept_in_no_session_of_the_sdk(self, run: Callable[..., Any]) -> None:
+        planning = planning_tools(Session())
+        agent, _ = agent_of(planning, [SHOP], "Done.", "Again.")
+        with closing(SQLiteSession("u")) as memory:
+            run(planning, agent, session=memory)
+            run(planning, agent, session=memory)
+            assert OPEN not in str(asyncio.run(memory.get_items()))
+
+    def test_items_that_your_filter_makes_are_not_changed(self) -> None:
+        planning, own = planning_tools(section=planned()), {"role": "user", "content": "Go now"}
+        config = RunConfig(
+            tracing_disabled=True,
+            call_model_input_filter=lambda data: ModelInputData([own], data.model_data.instructions),  # type: ignore[list-item]  # an item
+        )
+        agent, model = agent_of(planning, "Done.")
+        asyncio.run(Runner.run(agent, "Go", run_config=planning.run_config(config)))
+        assert own == {"role": "user", "content": "Go now"}
+        assert model.calls[0].input == [{"role": "user", "content": f"Go now\n\n{OPEN}"}]
 
     def test_instructions_that_have_the_section_do_not_get_it_twice(self) -> None:
         planning = planning_tools(Session())
@@ -175,71 +186,24 @@ class TestSessions:
             "planning_tools needs a session, or a function that returns one: the SDK does not keep the plan"
         )
 
-    @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-    def test_a_process_that_is_killed_in_a_turn_is_resumed_with_its_plan(self, tmp_path: Path) -> None:
-        child = os.fork()
-        if child == 0:
-            killed_in_a_turn(tmp_path)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-        with (
-            closing(SqliteStore(tmp_path / "plans.db")) as store,
-            closing(SQLiteSession("u", tmp_path / "chat.db")) as memory,
-        ):
-            planning = planning_tools(Session(session_id="run-7", store=store))
-            agent, model = agent_of(planning, [READ], "Done.")
-            result = run_async(planning, agent, "Go on", session=memory)
-        assert outputs(result) == [HALF]
-        assert tails(model) == [HALF, HALF]
-        kept = [str(each.get("role", each.get("type"))) for each in model.calls[0].input]
-        assert kept == ["user", "function_call", "function_call_output", "user"]
-
-    def test_messages_that_are_dropped_leave_the_plan_and_a_rewind_takes_it_back(self) -> None:
-        session, memory = Session(), SQLiteSession("u")
-        planning = planning_tools(session)
-        agent, model = agent_of(planning, [SHOP], "Planned.", [mark("S001")], "Half of it.", "Again.")
-
-        async def main() -> None:
-            with closing(memory):
-                config = planning.run_config(QUIET)
-                await Runner.run(agent, "Go", session=memory, run_config=config)
-                version = session.version
-                await Runner.run(agent, "Go on", session=memory, run_config=config)
-                for _ in range(4):
-                    await memory.pop_item()
-                assert text_of(session) == HALF
-                session.rewind(version)
-                await Runner.run(agent, "Go on", session=memory, run_config=config)
-
-        asyncio.run(main())
-        assert tails(model)[-1] == OPEN
-        assert [each.get("content") for each in model.calls[-1].input if each.get("role") == "user"] == [
-            *("Go", f"Go on\n\n{OPEN}")
-        ]
-
 
 class TestRepeats:
-    def test_a_call_of_the_same_response_is_made_once(self) -> None:
+    @pytest.mark.parametrize(
+        ("item_id", "said"),
+        [
+            ("fc_6790a1b2c3d4e5f60718293a4b5c6d{}", ["Added S003."] * 2),
+            *((counted, ["Added S003.", "Added S004."]) for counted in ("fc_{}", "__fake_id__")),
+        ],
+        ids=["of the response", "counted", "made up"],
+    )
+    def test_a_call_is_made_once_where_its_id_names_the_response(self, item_id: str, said: list[str]) -> None:
         session = Session()
         planning = planning_tools(session)
         add = ("planning_add_step", {"steps": ["Paint it"]})
         run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
-        for _ in range(2):
-            model = script([add], "Done.", item_id="fc_6790a1b2c3d4e5f60718293a4b5c6d{}")
-            agent = Agent("clerk", model=model, tools=planning)
-            assert outputs(run_async(planning, agent)) == ["Added S003."]
-        assert len(session.select_all(ToolInvoked)) == 2
-
-    @pytest.mark.parametrize("item_id", ["fc_{}", "__fake_id__"])
-    def test_ids_that_servers_count_or_make_up_do_not_make_a_repeat(self, item_id: str) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        add = ("planning_add_step", {"steps": ["Paint it"]})
-        run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
-        said = [
-            outputs(run_async(planning, Agent("clerk", model=model, tools=planning)))
-            for model in (script([add], "Done.", item_id=item_id), script([add], "Done.", item_id=item_id))
-        ]
-        assert said == [["Added S003."], ["Added S004."]]
+        agents = [Agent("clerk", model=script([add], "Done.", item_id=item_id), tools=planning) for _ in said]
+        assert [outputs(run_async(planning, agent)) for agent in agents] == [[each] for each in said]
+        assert len(session.select_all(ToolInvoked)) == 1 + len({*said})
 
     def test_the_sdk_ends_a_run_whose_model_gives_an_id_to_another_call(self) -> None:
         session = Session()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +15,9 @@ from agents.testing import assistant_message
 from agents_runs import QUIET, Turn, agent_of, outputs, run_async, script, tails
 from frameworks import OPEN, READ, SHOP, Call, proved, setup
 
-from planning import ApprovePlan, PlanPolicy, RejectPlan, pending_approval, tool
+from planning import ApprovePlan, PlanPolicy, RejectPlan, Toolbox, pending_approval, tool
 from planning.integrations.openai_agents import PlanningTools, planning_tools
-from planning.plan.facts import EvidenceCall
 from session import Session, ToolFailed, ToolInvoked
-from session.stores import SqliteStore
 
 ASK = "Plan set: S001 to S002. Ask the user to approve it first."
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
@@ -64,9 +60,21 @@ def planned(session: Session, policy: PlanPolicy = APPROVAL) -> PlanningTools:
     return planning_tools(session, tools=[work, look, paint], policy=policy, read_only=["look"])
 
 
+def decided(planning: PlanningTools, agent: Any, result: Any, how: str = "approve", **options: Any) -> Any:
+    """The run goes on when its user has decided about its first call."""
+    state = result.to_state()
+    getattr(state, how)(result.interruptions[0], **options)
+    return run_async(planning, agent, state)
+
+
 def asked_about(result: Any) -> list[tuple[str | None, str | None]]:
     """The calls that the user is asked about."""
     return [(each.name, each.arguments) for each in result.interruptions]
+
+
+def replace(session: Session) -> None:
+    """Set another plan up, as an agent does."""
+    Toolbox(planned(session).section.tools()).call(*setup("Burn it", "Buy matches"))
 
 
 class TestApproval:
@@ -83,23 +91,28 @@ class TestApproval:
         assert shown is not None
         assert shown.text == OPEN
 
-        state = result.to_state()
-        state.approve(result.interruptions[0])
-        result = run_async(planning, agent, state)
+        result = decided(planning, agent, result)
         assert outputs(result)[3:] == ["Worked on shelves", "A is red"]
         assert worked == ["shelves", "A"]
         assert [each.actor for each in session.history() if "ApprovePlan" in str(each.events)] == ["host"]
         assert tails(model)[-1] == OPEN
 
-    def restarted(self, path: Path, between: Callable[[Session], object]) -> tuple[Session, Any, str]:
-        """A run that is interrupted, its state as text, and the run resumed by another process."""
-        with closing(SqliteStore(path)) as store:
-            planning = planned(Session(session_id="run-7", store=store))
-            agent, _ = agent_of(planning, [SHOP], [WORK], "Done.")
-            result = run_async(planning, agent)
-            written = result.to_state().to_string()
-        store = SqliteStore(path)
-        session = Session(session_id="run-7", store=store)
+    @pytest.mark.parametrize(
+        ("between", "answer", "waits"),
+        [
+            (lambda _: None, "Worked on shelves", False),
+            (lambda session: session.dispatch(ApprovePlan()), "Worked on shelves", False),
+            (replace, WAITS, True),
+        ],
+        ids=["nothing", "approval", "another plan"],
+    )
+    def test_a_state_that_was_written_is_approved_after_a_restart(
+        self, between: Any, answer: str, waits: bool, opens: Callable[[], Session]
+    ) -> None:
+        planning = planned(opens())
+        agent, _ = agent_of(planning, [SHOP], [WORK], "Done.")
+        written = run_async(planning, agent).to_state().to_string()
+        session = opens()
         planning = planned(session)
         between(session)
         agent, model = agent_of(planning, "Done.")
@@ -109,15 +122,11 @@ class TestApproval:
             state.approve(state.get_interruptions()[0])
             return await Runner.run(agent, state, run_config=planning.run_config(QUIET))
 
-        result = asyncio.run(main())
-        store.close()
-        return session, result, tails(model)[0]
-
-    def test_a_state_that_was_written_is_approved_after_a_restart(self, tmp_path: Path) -> None:
-        session, result, tail = self.restarted(tmp_path / "plans.db", lambda _: None)
-        assert outputs(result) == [ASK, "Worked on shelves"]
-        assert tail == OPEN
-        assert [each.call_id for each in session.select_all(ToolInvoked)] == ["call_1", "call_2"]
+        assert outputs(asyncio.run(main())) == [ASK, answer]
+        assert (pending_approval(session) is not None) is waits
+        if not waits:
+            assert tails(model) == [OPEN]
+            assert [each.call_id for each in session.select_all(ToolInvoked)] == ["call_1", "call_2"]
 
     def test_a_state_that_is_resumed_twice_carries_a_tool_of_ours_out_once(self) -> None:
         session = Session()
@@ -135,30 +144,13 @@ class TestApproval:
         assert [outputs(asyncio.run(resume()))[1] for _ in range(2)] == ["A is red"] * 2
         assert worked == ["A"]
 
-    def test_another_plan_than_the_user_was_asked_about_is_not_approved(self, tmp_path: Path) -> None:
-        def replace(session: Session) -> None:
-            planning = planned(session)
-            run_async(planning, agent_of(planning, [setup("Burn it", "Buy matches")], "Done.")[0])
-
-        session, result, _ = self.restarted(tmp_path / "plans.db", replace)
-        assert outputs(result) == [ASK, WAITS]
-        assert pending_approval(session) is not None
-        assert worked == []
-
-    def test_a_plan_that_the_host_approved_meanwhile_stays_approved(self, tmp_path: Path) -> None:
-        session, result, _ = self.restarted(tmp_path / "plans.db", lambda each: each.dispatch(ApprovePlan()))
-        assert outputs(result) == [ASK, "Worked on shelves"]
-        assert pending_approval(session) is None
-
     def test_with_a_call_that_is_rejected_the_plan_is_rejected(self) -> None:
         session = Session()
         planning = planned(session)
         change: Call = ("planning_add_step", {"steps": ["Ask the owner"]})
         agent, model = agent_of(planning, [SHOP], [WORK], [WORK], [change, WORK], "Done.")
         result = run_async(planning, agent)
-        state = result.to_state()
-        state.reject(result.interruptions[0], rejection_message="Not before noon.")
-        result = run_async(planning, agent, state)
+        result = decided(planning, agent, result, "reject", rejection_message="Not before noon.")
         assert outputs(result) == [
             ASK,
             "Not before noon.",
@@ -170,9 +162,7 @@ class TestApproval:
             "The plan waits for the user's approval.",
             "The user rejected the plan: Not before noon.",
         ]
-        state = result.to_state()
-        state.approve(result.interruptions[0])
-        assert outputs(run_async(planning, agent, state))[4:] == ["Worked on shelves"]
+        assert outputs(decided(planning, agent, result))[4:] == ["Worked on shelves"]
         assert pending_approval(session) is None
 
     def test_of_two_calls_the_one_that_is_approved_is_made(self) -> None:
@@ -193,9 +183,7 @@ class TestApproval:
         change: Call = ("planning_add_step", {"steps": ["Ask the owner"]})
         agent, _ = agent_of(planning, [SHOP], [WORK], [change], "Done.")
         result = run_async(planning, agent)
-        state = result.to_state()
-        state.reject(result.interruptions[0])
-        result = run_async(planning, agent, state)
+        result = decided(planning, agent, result, "reject")
         assert outputs(result) == [
             *(ASK, "Tool execution was not approved."),
             "Added S003. Ask the user to approve it first.",
@@ -231,9 +219,7 @@ class TestApproval:
         planning = planned(session)
         agent, model = agent_of(planning, [SHOP], [WORK], [setup("Burn it", "Buy matches")], [WORK], "Done.")
         result = run_async(planning, agent)
-        state = result.to_state()
-        state.approve(result.interruptions[0], always_approve=True)
-        result = run_async(planning, agent, state)
+        result = decided(planning, agent, result, always_approve=True)
         assert outputs(result)[1] == "Worked on shelves"
         assert outputs(result)[3] == WAITS
         assert pending_approval(session) is not None
@@ -244,9 +230,7 @@ class TestApproval:
         agent, _ = agent_of(planning, [("paint", "{no json")], "Done.")
         result = run_async(planning, agent)
         assert asked_about(result) == [("paint", "{no json")]
-        state = result.to_state()
-        state.approve(result.interruptions[0])
-        (said,) = outputs(run_async(planning, agent, state))
+        (said,) = outputs(decided(planning, agent, result))
         assert said.startswith("Refused, nothing changed. arguments are not JSON at line 1, column 2: ")
 
     def test_a_tool_with_a_function_of_its_own_for_approval_is_refused(self) -> None:
@@ -271,40 +255,17 @@ class TestApproval:
         ]
 
 
-class TestEvidence:
-    POLICY = PlanPolicy(evidence="required", stale_after=2)
-
-    def said(self, session: Session, *turns: Turn) -> tuple[list[Any], list[str]]:
-        planning = planned(session, self.POLICY)
-        agent, model = agent_of(planning, *turns)
-        return outputs(run_async(planning, agent)), tails(model)
-
-    def test_calls_of_one_turn_are_evidence_for_the_marks_behind_them(self) -> None:
-        session = Session()
-        turn = [SHOP, WORK, proved("S001", "C1"), ("paint", {"wall": "A"}), proved("S002", "call_4")]
-        answers, _ = self.said(session, turn, "Done.")
-        assert answers == [
-            "Plan set: S001 to S002. Next: S001 Rent a room",
-            "Worked on shelves",
-            "S001 done. Next: S002 Buy shelves",
-            "A is red",
-            "S002 done. Plan completed.",
-        ]
-        assert [(each.tool, each.call_id) for each in session.select_all(EvidenceCall)] == [
-            ("work", "call_2"),
-            ("paint", "call_4"),
-        ]
-
-    def test_a_call_that_failed_is_no_evidence(self) -> None:
-        session = Session()
-        burn: Call = ("work", {"on": "fire"})
-        answers, _ = self.said(session, [SHOP, burn], [("work", {"off": 1})], [proved("S001", "C1")], "Done.")
-        assert answers[1:] == [
-            *["An error occurred while running the tool. Please try again."] * 2,
-            "Refused, nothing changed. C1 (work) failed; call a tool that does the work of S001 first",
-        ]
-        assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 3
-        assert "a password" not in str([each.events for each in session.history()])
+def test_a_call_that_failed_is_no_evidence() -> None:
+    session = Session()
+    burn: Call = ("work", {"on": "fire"})
+    planning = planned(session, PlanPolicy(evidence="required", stale_after=2))
+    turns: list[Turn] = [[SHOP, burn], [("work", {"off": 1})], [proved("S001", "C1")], "Done."]
+    assert outputs(run_async(planning, agent_of(planning, *turns)[0]))[1:] == [
+        *["An error occurred while running the tool. Please try again."] * 2,
+        "Refused, nothing changed. C1 (work) failed; call a tool that does the work of S001 first",
+    ]
+    assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 3
+    assert "a password" not in str([each.events for each in session.history()])
 
 
 def test_an_agent_with_open_steps_is_sent_back_by_the_host() -> None:

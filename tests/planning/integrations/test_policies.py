@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks import OPEN, SHOP, TABLE, Call, EntryPoint, mark, plans_of, play, proved
+from frameworks import OPEN, SHOP, TABLE, Call, EntryPoint, facts_of, mark, plans_of, play, proved, toolbox
 
-from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, Toolbox
-from planning.plan.facts import EvidenceCall, PlanFacts
+from planning import ApprovePlan, PlanningToolsSection, PlanPolicy
+from planning.plan.facts import EvidenceCall
 from planning.policy.reducers import AskToFinish
 from session import Session, ToolFailed, ToolInvoked
-from session.stores import SqliteStore
 
 WORK: Call = ("work", {"on": "shelves"})
 LOOK: Call = ("look", {})
@@ -45,14 +43,14 @@ def through(*without: str) -> Callable[[Any], Any]:
 
 
 @through()
-def test_until_the_user_has_approved_the_plan_only_tools_that_read_are_called(entry: EntryPoint) -> None:
-    session = Session()
+def test_until_the_user_has_approved_the_plan_only_tools_that_read_are_called(
+    entry: EntryPoint, opens: Callable[[], Session]
+) -> None:
+    session, elsewhere = opens(), opens()
     agent = entry.agent(session, (), PlanPolicy(approval=True), others=[work, look])
     play(agent, [[SHOP], [LOOK], [WORK]])
-    facts = session.select_latest(PlanFacts)
-    assert facts is not None
-    assert (facts.approval, worked) == ("waiting", [])
-    session.dispatch(ApprovePlan())
+    assert (facts_of(session).approval, worked) == ("waiting", [])
+    elsewhere.dispatch(ApprovePlan())
     play(agent, [[WORK]])
     assert worked == ["shelves"]
     made = [each for change in session.history() for each in change.events]
@@ -65,6 +63,20 @@ def test_until_the_user_has_approved_the_plan_only_tools_that_read_are_called(en
         *[("ToolFailed", "work")] * (not is_asked_by_langgraph),
         ("ToolInvoked", "work"),
     ]
+
+
+@through()
+def test_of_two_users_the_one_who_approved_has_work_done(entry: EntryPoint) -> None:
+    ada, bob = Session(), Session()
+    current = [ada]
+    agent = entry.agent(lambda: current[0], (), PlanPolicy(approval=True), others=[work, look])
+    done = []
+    for calls in ([SHOP], [WORK]):
+        for current[0] in (ada, bob):
+            play(agent, [calls])
+            done.append([*worked])
+        bob.dispatch(ApprovePlan())
+    assert done == [[], [], [], ["shelves"]]
 
 
 @through()
@@ -122,19 +134,15 @@ def test_an_agent_that_insists_is_let_go_and_the_history_says_why(entry: EntryPo
 
 @through()
 def test_a_store_that_is_gone_holds_the_work_and_does_not_end_the_run(
-    entry: EntryPoint, tmp_path: Path
+    entry: EntryPoint, stored: Session, path: Path
 ) -> None:
-    path = tmp_path / "s.db"
-
     def look() -> str:
         """Look around: the store is gone then."""
         path.write_bytes(b"something else")
         return "seen"
 
     policy = PlanPolicy(approval=True, finish_gate=1, stale_after=1, evidence="required")
-    with closing(SqliteStore(path)) as store:
-        agent = entry.agent(Session(session_id="s", store=store), (), policy, others=[work, look])
-        talk = play(agent, [[SHOP], [LOOK], [WORK]])
+    talk = play(entry.agent(stored, (), policy, others=[work, look]), [[SHOP], [LOOK], [WORK]])
     away = "work cannot reach its data now. Try again later, or continue without it."
     assert (talk.texts[-1], worked) == (away, [])
 
@@ -145,6 +153,12 @@ MADE = {
     "agents": "openai_agents:planning_tools",
     "google.adk": "google_adk:PlanningToolset",
 }
+
+
+def maker(needs: str) -> Any:
+    pytest.importorskip(needs)
+    module, _, name = MADE[needs].partition(":")
+    return getattr(import_module(f"planning.integrations.{module}"), name)
 
 
 @pytest.mark.parametrize("needs", MADE)
@@ -167,10 +181,8 @@ MADE = {
     ],
 )
 def test_what_an_agent_cannot_be_given_is_refused(needs: str, options: dict[str, Any], message: str) -> None:
-    pytest.importorskip(needs)
-    module, _, name = MADE[needs].partition(":")
     with pytest.raises(TypeError) as caught:
-        getattr(import_module(f"planning.integrations.{module}"), name)(**options)
+        maker(needs)(**options)
     assert str(caught.value) == message
 
 
@@ -209,29 +221,19 @@ FRAMEWORKS = [each for each in NARROWED if each.needs != "planning"]
 
 
 @pytest.mark.parametrize("entry", FRAMEWORKS, ids=[each.name for each in FRAMEWORKS])
-def test_a_request_offers_what_the_plan_of_another_process_takes(entry: EntryPoint, tmp_path: Path) -> None:
-    policy = PlanPolicy(offer="possible")
-    with closing(SqliteStore(tmp_path / "a.db")) as here, closing(SqliteStore(tmp_path / "a.db")) as there:
-        agent = entry.agent(Session(session_id="shop", store=here), (), policy)
-        first = play(agent, [])
-        other = PlanningToolsSection(session=Session(session_id="shop", store=there), policy=policy)
-        assert Toolbox(other.tools()).call(*SHOP).success
-        second = play(agent, [], first.after)
+def test_a_request_offers_what_the_plan_of_another_process_takes(
+    entry: EntryPoint, opens: Callable[[], Session]
+) -> None:
+    agent = entry.agent(opens(), (), PlanPolicy(offer="possible"))
+    first = play(agent, [])
+    assert toolbox(opens(), ()).call(*SHOP).success
+    second = play(agent, [], first.after)
     assert [len(each.tools) for each in (*first.requests, *second.requests)] == [1, 6]
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "needs"),
-    [
-        ("langchain", "PlanningMiddleware", "langchain"),
-        ("pydantic_ai", "Planning", "pydantic_ai"),
-        ("google_adk", "PlanningToolset", "google.adk"),
-        ("openai_agents", "planning_tools", "agents"),
-    ],
-)
-def test_a_strategy_is_taken_by_its_name(module: str, name: str, needs: str) -> None:
-    pytest.importorskip(needs)
-    make = getattr(import_module(f"planning.integrations.{module}"), name)
+@pytest.mark.parametrize("needs", MADE)
+def test_a_strategy_is_taken_by_its_name(needs: str) -> None:
+    make = maker(needs)
     assert make(Session(), strategy="plan-act-reflect") is not None
     with pytest.raises(
         ValueError, match=r"^strategy: 'reakt' is unknown; send one of react, plan-act-reflect, "

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
-from itertools import pairwise, repeat
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -221,10 +221,11 @@ def test_an_id_that_no_event_can_hold_is_replaced_there_and_answered_as_it_is(
 @promise("repeated ids")
 def test_a_provider_that_gives_all_calls_the_same_id_loses_none(entry: EntryPoint) -> None:
     session = Session()
-    turns = [[SHOP], [mark("S001", "in_progress")], [mark("S001")], [mark("S002")]]
-    answers = play(entry.agent(session), turns, ids=repeat("call_0")).answers
-    assert [each.success for each in answers] == [True] * 4
-    assert plans_of(session) == [(2, 2)]
+    add: Call = ("planning_add_step", {"steps": ["Paint it"]})
+    turns = [[SHOP], [add], [add], [mark("S001")], [mark("S002")]]
+    answers = play(entry.agent(session), turns, ids=chain(["call_1"], repeat("call_0"))).answers
+    assert [each.success for each in answers] == [True] * 5
+    assert plans_of(session) == [(2, 4)]
 
 
 @promise("same id in a turn")
@@ -467,15 +468,17 @@ def test_a_session_that_cannot_be_opened_is_a_failed_call(entry: EntryPoint) -> 
 
 
 @promise("rewind")
-def test_a_conversation_that_goes_back_takes_the_plan_with_it(entry: EntryPoint, stored: Session) -> None:
-    agent = entry.agent(stored)
-    start = play(agent, [[READ]]).after
+def test_a_conversation_that_goes_back_takes_the_plan_with_it(entry: EntryPoint, session: Session) -> None:
+    agent = entry.agent(session)
+    start = play(agent, [[SHOP]]).after
     first = play(agent, [[mark("S001")]], start).after
-    second = play(agent, [[mark("S002")]], start).after
-    assert text_of(stored) == OTHER
-    for after, plan in ((first, HALF), (second, OTHER), (first, HALF)):
+    version = session.version
+    second = play(agent, [[mark("S002")]], start)
+    assert [each.last for each in second.requests] == [OPEN, OTHER]
+    assert text_of(session.at(version)) == HALF
+    for after, plan in ((first, HALF), (second.after, OTHER), (first, HALF)):
         assert play(agent, [[READ]], after).texts == [plan]
-        assert text_of(stored) == plan
+        assert text_of(session) == plan
 
 
 @promise("truncated")

@@ -71,14 +71,12 @@ class Api:
     more: Mapping[str, Any] = {}
 
     def ask(self, model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
-        """Ask once: the turn and its answers."""
         with self.clients[0](base_url=getattr(model, self.url), api_key="test", max_retries=0) as client:
             reply = self.create(client)(**self.request(messages, box, stream))
             reply = list(reply) if stream else reply
         return [*self.module.turn(reply), *self.module.run_calls(reply, box, actor="triage")]
 
     async def aask(self, model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
-        """The same from async code."""
         client = self.clients[1](base_url=getattr(model, self.url), api_key="test", max_retries=0)
         async with client:
             reply = await self.create(client)(**self.request(messages, box, stream))
@@ -86,7 +84,6 @@ class Api:
         return [*self.module.turn(reply), *await self.module.arun_calls(reply, box, actor="triage")]
 
     def request(self, messages: Messages, box: Toolbox, stream: bool) -> dict[str, Any]:
-        """What is sent."""
         sent = {"model": "scripted", "tools": self.tools(box), "stream": stream}
         return {**sent, self.conversation: messages, **self.more}
 

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'session-planning[pydantic-ai]'")
 
 from frameworks import OPEN, READ, SHOP, mark, plan_after, rewinds, text_of
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.messages import (
     CachePoint,
     ModelMessage,
@@ -25,9 +25,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from planning import AddStep, PlanningToolsSection, plan_text
+from planning import AddStep, PlanningToolsSection, PlanPolicy, plan_text
 from planning.integrations.pydantic_ai import Planning
 from planning.plan.commands import NewPlanStep
+from planning.plan.facts import EvidenceCall
 from session import Session
 
 Turn = str | list[tuple[str, Any]]
@@ -67,7 +68,6 @@ def run(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[Mode
 
 
 def answers(messages: list[ModelMessage]) -> list[tuple[str, str, Any]]:
-    """What the model read of its calls."""
     return [
         (part.tool_call_id, part.outcome, part.content)
         for message in messages
@@ -95,9 +95,32 @@ def test_the_test_model_calls_every_tool() -> None:
     assert len(called) == 6
 
 
-class TestMessageHistory:
-    """A run goes on with the plan of the message history that it is given."""
+def test_an_answer_that_is_a_tool_call_is_held_back_too() -> None:
+    planning = Planning(Session(), policy=PlanPolicy(finish_gate=1))
+    ends: list[Turn] = [[("final_result", {"response": number})] for number in (1, 2)]
+    agent, _ = agent_of(planning, [SHOP], *ends, output_type=int, retries=0)
+    output: Any = asyncio.run(agent.run("Go")).output
+    assert output == 2
 
+
+def test_calls_that_failed_are_kept_as_such() -> None:
+    def work(on: str) -> str:
+        """Work."""
+        if on == "error":
+            raise ModelRetry("not that")
+        return f"worked on {on}"
+
+    session = Session()
+    works: Turn = [("work", {"on": on}) for on in ("error", "shelves")]
+    planning = Planning(session, policy=PlanPolicy(evidence="required"))
+    run(agent_of(planning, [SHOP], works, "End.", tools=[work], retries=2)[0])
+    assert {*session.select_all(EvidenceCall)} == {  # the calls ran at the same time
+        EvidenceCall("work", "c2.1", False),
+        EvidenceCall("work", "c2.2", True),
+    }
+
+
+class TestMessageHistory:
     TURNS: tuple[Turn, ...] = (
         [SHOP, mark("S001", "in_progress")],
         [mark("S01x")],
@@ -118,9 +141,9 @@ class TestMessageHistory:
             if not any(isinstance(part, ToolCallPart) for part in calls or ()):
                 yield messages[:end]
 
-    @pytest.mark.parametrize("kind", ["history", "memory", "another session", "json"])
-    def test_a_truncated_history_gives_the_plan_of_that_point(self, kind: str) -> None:
-        session = None if kind in {"history", "json"} else Session()
+    @pytest.mark.parametrize("kind", ["history", "memory", "a file", "another session", "json"])
+    def test_a_truncated_history_gives_the_plan_of_that_point(self, kind: str, stored: Session) -> None:
+        session = None if kind in {"history", "json"} else stored if kind == "a file" else Session()
         planning = Planning(session, follow_history=True)
         agent, _ = agent_of(planning, *self.TURNS)
         messages = run(agent)

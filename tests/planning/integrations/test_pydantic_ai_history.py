@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +29,6 @@ from test_pydantic_ai import agent_of, answers, run
 
 from planning.integrations.pydantic_ai import Planning
 from session import Session, SnapshotError
-from session.stores import SqliteStore
 
 LOST = "The plan of this conversation is lost: its messages were shortened, or lost their metadata."
 
@@ -57,8 +54,6 @@ def bare(messages: list[ModelMessage]) -> list[ModelMessage]:
 
 
 class TestHostSession:
-    """A session of the host's is not rewound by a message history."""
-
     def test_parallel_runs_from_one_history_keep_all_marks(self) -> None:
         session, steps = Session(), [{"title": f"Step {number}"} for number in range(1, 9)]
         setup = ("planning_setup_plan", {"objective": "Many", "initial_steps": steps})
@@ -110,8 +105,6 @@ class TestHostSession:
 
 
 class TestOwnHistory:
-    """Without a session, the plan is the history's own."""
-
     @pytest.mark.parametrize("whole", [0, 3])
     def test_a_history_that_lost_its_metadata_keeps_the_plan(self, whole: int) -> None:
         planning = Planning()
@@ -167,21 +160,7 @@ class TestOwnHistory:
         )
 
 
-class TestStore:
-    """A session in a file; a store that is busy or out of reach ends no run."""
-
-    def test_the_plan_of_a_history_is_read_from_the_store(self, tmp_path: Path) -> None:
-        with closing(SqliteStore(tmp_path / "plans.db")) as store:
-            session = Session(session_id="shop", store=store)
-            planning = Planning(session)
-            agent, _ = agent_of(planning, [SHOP], [mark("S001", "in_progress")], [mark("S001")], "Done.")
-            messages = run(agent)
-            assert planning.plan_of(messages[:5]) == planning.plan_of(messages[:5], session) is not None
-
-
 class TestSpec:
-    """``Agent.from_spec`` makes the capability."""
-
     def test_by_its_name_and_with_options(self) -> None:
         for spec in ("Planning", {"Planning": "plan-act-reflect"}, {"Planning": {"actor": "clerk"}}):
             agent: Agent[Any, str] = Agent.from_spec(

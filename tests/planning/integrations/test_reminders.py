@@ -6,12 +6,11 @@ import asyncio
 import json
 from copy import deepcopy
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from frameworks import HALF, OPEN, READ, SHOP, mark, toolbox
+from frameworks import HALF, OPEN, READ, SHOP, mark, planned, toolbox
 
 from planning import PlanningToolsSection
 from planning.integrations import anthropic, openai
@@ -25,13 +24,6 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:"}}
 SOUND = {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}
 USER = {"role": "user", "content": OPEN}
 TEXT, INPUT_TEXT = {"type": "text", "text": OPEN}, {"type": "input_text", "text": OPEN}
-
-
-def planned() -> PlanningToolsSection:
-    """A section with an active plan."""
-    section = PlanningToolsSection(session=Session())
-    toolbox(section.session, ()).call(*SHOP)
-    return section
 
 
 @pytest.mark.parametrize("module", [openai, anthropic])
@@ -194,105 +186,3 @@ class TestPydanticAI:
             *_, kept, reminder = messages[-1]["content"]
             assert kept["cache_control"]["type"] == "ephemeral"
             assert reminder == {"type": "text", "text": plan}
-
-
-class TestGoogleADK:
-    @pytest.mark.parametrize("name", ["ScriptedLlm", "LiteLlm"])
-    def test_a_model_class_that_splits_a_content_reads_it_in_the_answer_of_the_tool(self, name: str) -> None:
-        pytest.importorskip("google.adk", reason="needs google-adk")
-        from adk_models import ADA, ScriptedLlm, adk_of, go, said, turn
-        from google.adk.agents import LlmAgent
-        from google.adk.runners import Runner
-        from google.adk.sessions import InMemorySessionService
-
-        from planning.integrations.google_adk import PlanningToolset
-
-        async def main() -> None:
-            model = type(name, (ScriptedLlm,), {})(script=[turn(SHOP), said(), said()])
-            agent = LlmAgent(name="clerk", model=model, tools=[PlanningToolset(Session())])
-            runner = Runner(app_name="shop", agent=agent, session_service=InMemorySessionService())
-            await go(runner)
-            await go(runner)
-            answer, *text = model.requests[1].contents[-1].parts
-            said_so = {"result": "Plan set: S001 to S002. Next: S001 Rent a room"}
-            split = {**said_so, "reminder": OPEN}
-            assert answer.function_response.response == (split if name == "LiteLlm" else said_so)
-            assert [each.text for each in text] == ([] if name == "LiteLlm" else [OPEN])
-            assert [each.text for each in model.requests[2].contents[-1].parts] == ["Go", OPEN]
-            kept = [part for event in (await adk_of(runner, ADA)).events for part in event.content.parts]
-            assert OPEN not in str(kept)
-
-        asyncio.run(main())
-
-
-class TestOpenAIAgents:
-    def test_a_server_that_keeps_the_conversation_gets_each_item_once(self) -> None:
-        pytest.importorskip("agents", reason="needs the OpenAI Agents SDK")
-        from agents_runs import agent_of, run_async, run_streamed
-
-        from planning.integrations.openai_agents import planning_tools
-
-        for run in (run_async, run_streamed):
-            planning = planning_tools(section=planned())
-            agent, model = agent_of(planning, [mark("S07")], [mark("S001")], "Done.")
-            run(planning, agent, conversation_id="conv_1")
-            sent: list[Any] = [[dict(item) for item in call.input] for call in model.calls]
-            refusal = (
-                "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
-            )
-            assert [[item.get("content") or item["output"] for item in items] for items in sent] == [
-                [f"Go\n\n{OPEN}"],
-                [f"{refusal}\n\n{OPEN}"],
-                [f"S001 done. Next: S002 Buy shelves\n\n{HALF}"],
-            ]
-
-    def test_it_is_kept_in_no_session_of_the_sdk(self, tmp_path: Path) -> None:
-        pytest.importorskip("agents", reason="needs the OpenAI Agents SDK")
-        from agents import SQLiteSession
-        from agents_runs import agent_of, run_async, run_streamed
-
-        from planning.integrations.openai_agents import planning_tools
-
-        for run in (run_async, run_streamed):
-            planning, memory = planning_tools(Session()), SQLiteSession(run.__name__, tmp_path / "chat.db")
-            agent, _ = agent_of(planning, [SHOP], "Done.", "Again.")
-            run(planning, agent, session=memory)
-            run(planning, agent, session=memory)
-            assert OPEN not in str(asyncio.run(memory.get_items()))
-            memory.close()
-
-    def test_items_that_your_filter_makes_are_not_changed(self) -> None:
-        pytest.importorskip("agents", reason="needs the OpenAI Agents SDK")
-        from agents import Agent, RunConfig, Runner
-        from agents.run_config import ModelInputData
-        from agents_runs import script
-
-        from planning.integrations.openai_agents import planning_tools
-
-        section = planned()
-        planning, own = planning_tools(section=section), {"role": "user", "content": "Go now"}
-        config = RunConfig(
-            tracing_disabled=True,
-            call_model_input_filter=lambda data: ModelInputData([own], data.model_data.instructions),  # type: ignore[list-item]  # an item
-        )
-        model = script("Done.")
-        agent = Agent("clerk", model=model, tools=planning)
-        asyncio.run(Runner.run(agent, "Go", run_config=planning.run_config(config)))
-        assert own == {"role": "user", "content": "Go now"}
-        assert model.calls[0].input == [{"role": "user", "content": f"Go now\n\n{OPEN}"}]
-
-
-class TestLangChain:
-    def test_parts_of_a_message_stay_before_it(self) -> None:
-        pytest.importorskip("langchain.agents", reason="needs langchain")
-        from langchain.agents import create_agent
-        from langchain_models import ScriptedModel as Model
-        from langchain_models import said
-
-        from planning.integrations.langchain import PlanningMiddleware
-
-        model = Model(script=[said()])
-        agent: Any = create_agent(model, middleware=[PlanningMiddleware(section=planned())])
-        result = agent.invoke({"messages": [{"role": "user", "content": [CACHED, IMAGE]}]})
-        assert [each.content for each in model.requests[0][1:]] == [[CACHED, IMAGE, TEXT]]
-        assert result["messages"][0].content == [CACHED, IMAGE]

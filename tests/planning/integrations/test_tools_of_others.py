@@ -20,55 +20,49 @@ def look() -> str:
     return "a room"
 
 
-def of_langchain() -> Any:
-    return pytest.importorskip("langchain_core.tools").tool(look)
-
-
 def of_your_own_in_langchain() -> Any:
     base: Any = pytest.importorskip("langchain_core.tools").BaseTool
     body = {"__annotations__": {"name": str, "description": str}, "name": "look", "description": "Look."}
     return type("Look", (base,), {**body, "_run": lambda _: "a room"})()
 
 
-def of_openai_agents() -> Any:
-    return pytest.importorskip("agents").function_tool(look)
-
-
-def of_google_adk() -> Any:
-    return pytest.importorskip("google.adk.tools").FunctionTool(look)
-
-
-def of_pydantic_ai() -> Any:
-    return pytest.importorskip("pydantic_ai").Tool(look)
-
-
-def of_mcp() -> Any:
-    return pytest.importorskip("mcp_types").Tool(name="look", input_schema={"type": "object"})
-
-
-def of_openai() -> Any:
-    return {"type": "function", "function": {"name": "look"}}
+def of(module: str, name: str, /, *given: Any, **named: Any) -> Callable[[], Any]:
+    return lambda: getattr(pytest.importorskip(module), name)(*given, **named)
 
 
 CONVERTED = (
     "give it to create_agent(tools=...), or convert it with planning.integrations.langchain.tools_from"
 )
-TOOLS = [
-    (of_langchain, "StructuredTool", CONVERTED),
-    (of_your_own_in_langchain, "Look", CONVERTED),
-    (
-        of_openai_agents,
+TOOLS: dict[str, tuple[Callable[[], Any], str, str]] = {
+    "langchain": (of("langchain_core.tools", "tool", look), "StructuredTool", CONVERTED),
+    "your own in langchain": (of_your_own_in_langchain, "Look", CONVERTED),
+    "openai_agents": (
+        of("agents", "function_tool", look),
         "FunctionTool",
         "give it to planning.integrations.openai_agents.planning_tools, or pass its function",
     ),
-    (of_google_adk, "FunctionTool", "give it to LlmAgent(tools=...), or pass its function"),
-    (of_pydantic_ai, "Tool", "give it to Pydantic AI's Agent(tools=...), or pass its function"),
-    (of_mcp, "Tool", "convert its server's tools with planning.integrations.mcp.tools_from"),
-    (of_openai, "dict", "convert it with planning.integrations.openai.tools_from"),
-]
-each_tool = pytest.mark.parametrize(
-    ("made", "kind", "remedy"), TOOLS, ids=[made.__name__ for made, *_ in TOOLS]
-)
+    "google_adk": (
+        of("google.adk.tools", "FunctionTool", look),
+        "FunctionTool",
+        "give it to LlmAgent(tools=...), or pass its function",
+    ),
+    "pydantic_ai": (
+        of("pydantic_ai", "Tool", look),
+        "Tool",
+        "give it to Pydantic AI's Agent(tools=...), or pass its function",
+    ),
+    "mcp": (
+        of("mcp_types", "Tool", name="look", input_schema={"type": "object"}),
+        "Tool",
+        "convert its server's tools with planning.integrations.mcp.tools_from",
+    ),
+    "openai": (
+        lambda: {"type": "function", "function": {"name": "look"}},
+        "dict",
+        "convert it with planning.integrations.openai.tools_from",
+    ),
+}
+each_tool = pytest.mark.parametrize(("made", "kind", "remedy"), TOOLS.values(), ids=TOOLS)
 
 
 def integration(module: str, name: str, needs: str) -> Callable[[list[Any]], object]:
@@ -96,7 +90,7 @@ ENTRIES: dict[str, Callable[[list[Any]], object]] = {
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_the_error_says_where_it_belongs(entry: str, made: Callable[[], Any], kind: str, remedy: str) -> None:
     take = ENTRIES[entry]
-    if (entry, made) == ("openai_agents", of_openai_agents):
+    if entry == "openai_agents" and made is TOOLS["openai_agents"][0]:
         take([made()])  # this one takes its SDK's own tools
         return
     with pytest.raises(TypeError) as caught:

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning import PlanningToolsSection, Toolbox
+from planning import Toolbox
 from planning.integrations import anthropic, openai
 from planning.integrations._calls import call_context
 from planning.tools import tool
-from session import Session, ToolInvoked, select_all
 
 
 @tool
@@ -275,7 +274,6 @@ def test_each_call_that_is_complete_is_made_and_each_is_answered(
 
 
 def reading(module: Any, sent: Any) -> list[Any]:
-    """Each way to read a turn."""
     return [
         lambda: module.turn(sent),
         lambda: module.run_calls(sent, BOX),
@@ -335,9 +333,3 @@ def test_ids_that_are_too_long_for_an_event_are_replaced_and_blank_ones_omitted(
     assert call_context("c1", f"tri\nage{long}")["actor"] == f"triage{long}"[:200]
     assert call_context("c1", "\n") == call_context("c1")
     assert call_context("") == call_context(None) == call_context(7) == {"call_id": None, "actor": None}
-    session = Session()
-    call = {"name": "planning_setup_plan", "arguments": '{"objective": "Test"}'}
-    sent = completion({"id": long, "type": "function", "function": call})
-    (answer,) = openai.run_calls(sent, PlanningToolsSection(session=session))
-    assert answer["tool_call_id"] == long
-    assert [event.call_id for event in select_all(session, ToolInvoked)] == [digest]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from database_files import (
     COUNT,
     COUNTED,
+    DAMAGED,
     DENIED,
     EMPTY,
     EMPTY_FILES,
@@ -135,26 +137,22 @@ def test_a_file_that_was_replaced_is_the_new_one_at_once(tmp_path: Path) -> None
         assert database.get_schema().startswith("SQLite, 1 table\n\nitems, 1 row\n  id INTEGER: 7\n")
 
 
-def test_a_file_that_was_deleted_is_missing_until_it_is_back(tmp_path: Path) -> None:
-    path = items(tmp_path / "items.db")
-    with SqlDatabase(path, timeout=LIMIT) as database:
-        assert database.execute(COUNT)["data"] == COUNTED
-        path.rename(tmp_path / "away.db")
-        assert told(database, path) == ["storage", MISSING, MISSING]
-        assert not path.exists()
-        (tmp_path / "away.db").rename(path)
-        assert database.execute(COUNT)["data"] == COUNTED
-
-
-def test_a_file_that_is_damaged_while_it_is_open_is_told_and_read_again_when_it_is_mended(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [(os.unlink, MISSING), (lambda path: path.write_bytes(b"\xff" * path.stat().st_size), DAMAGED)],
+    ids=["deleted", "damaged"],
+)
+def test_a_file_that_is_deleted_or_damaged_while_it_is_open_is_told_until_it_is_mended(
+    tmp_path: Path, damage: Callable[[Path], object], message: str
 ) -> None:
     path = items(tmp_path / "items.db")
     good = path.read_bytes()
     with SqlDatabase(path, timeout=LIMIT) as database:
         assert database.execute(COUNT)["data"] == COUNTED
-        path.write_bytes(b"\xff" * len(good))
-        assert database.execute(COUNT)["code"] == "storage"
+        damage(path)
+        is_there = path.exists()
+        assert told(database, path) == ["storage", message, message]
+        assert path.exists() is is_there
         path.write_bytes(good)
         assert database.execute(COUNT)["data"] == COUNTED
 

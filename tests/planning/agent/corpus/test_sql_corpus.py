@@ -26,18 +26,13 @@ HARMLESS = {
 
 
 class Asked:
-    """A database of the corpus: what it answers to each statement, which is asked once.
-
-    Attributes:
-        database: With the limit of the corpus.
-        patient: For what does not take long.
-    """
+    """A database of the corpus: what it answers to each statement, which is asked once."""
 
     def __init__(self, corpus: Corpus, shop: Shop) -> None:
         self.corpus = corpus
         self.shop = shop
         self.database = SqlDatabase(shop.path, timeout=LIMIT)
-        self.patient = SqlDatabase(shop.path, timeout=PATIENCE)
+        self.patient = SqlDatabase(shop.path, timeout=PATIENCE)  # for what does not take long
         self._answers: dict[str, dict[str, Any]] = {}
 
     def database_for(self, case: Case) -> SqlDatabase:
@@ -71,7 +66,6 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def cases(*kinds: str) -> pytest.MarkDecorator:
-    """Each statement of these kinds, of each corpus."""
     found = [
         pytest.param(dialect, case, id=f"{dialect}-{case.name}")
         for dialect, corpus in CORPORA.items()

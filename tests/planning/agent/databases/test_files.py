@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -210,6 +211,22 @@ def test_numbers_at_the_ends_of_their_ranges_are_taken(timeout: float, rows: int
         1000,
         3,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"),
+    [("shop.duckdb", "duckdb", "duckdb"), ("postgresql://h/d", "psycopg", "postgres")],
+)
+def test_without_its_package_a_database_says_what_to_install(
+    name: str, package: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "planning.agent.databases.postgres", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.chdir(tmp_path)
+    Path("shop.duckdb").touch()
+    error = f"reading {name} needs {package}: pip install 'session-planning[{extra}]'"
+    with SqlDatabase(name) as database:
+        assert answer(database, "SELECT 1") == failure(error, "storage")
 
 
 # From a path or a URL to a file

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
@@ -260,17 +259,6 @@ def test_an_address_that_cannot_be_read_is_not_quoted() -> None:
         "postgresql://... cannot be read: the address cannot be read: write "
         "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and in a password %40 for @, %3A for :, %2F for / "
         "and %25 for %"
-    )
-
-
-def test_without_psycopg_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "planning.agent.databases.postgres")
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with SqlDatabase("postgresql://me:secret@h/d") as database:
-        answer = database.execute("SELECT 1")
-    assert (answer["code"], answer["error"]) == (
-        "storage",
-        "reading postgresql://h/d needs psycopg: pip install 'session-planning[postgres]'",
     )
 
 

@@ -13,15 +13,12 @@ from planning.agent.sql.guard import check
 @pytest.mark.parametrize(
     ("sql", "sent"),
     [
-        ("SELECT 1", "SELECT 1"),
         ("select 1;", "select 1"),
         (" \n-- DROP TABLE x\n;SELECT 1;; -- x", "SELECT 1"),
         ("\ufeffSELECT 1", "SELECT 1"),
         ("/* /* */ SELECT ';' -- ;", "SELECT ';' -- ;"),
         ("SELECT '\U0001f600;', 1; -- \U0001f600", "SELECT '\U0001f600;', 1"),
-        ("VALUES (1), (2)", "VALUES (1), (2)"),
         ('SELECT 1 AS "a;b", [c;d], `e;f`', 'SELECT 1 AS "a;b", [c;d], `e;f`'),
-        ("WITH a AS (SELECT 1) SELECT * FROM a", "WITH a AS (SELECT 1) SELECT * FROM a"),
         ("WITH RECURSIVE a(x) AS (VALUES (1)), delete_me AS NOT MATERIALIZED (SELECT 2) SELECT 1", ...),
         ("WITH replace AS (SELECT 1) SELECT * FROM replace", ...),
         ("WITH a AS (SELECT 1) VALUES (1)", ...),
@@ -34,24 +31,6 @@ from planning.agent.sql.guard import check
 )
 def test_what_reads_is_sent_without_what_ends_it(sql: str, sent: object) -> None:
     assert check(sql, "sqlite") == (sql if sent is ... else sent)
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "FROM x",
-        "TABLE x",
-        "PIVOT x ON y IN (1)",
-        "SELECT $$a;b$$",
-        "(FROM x)",
-        "(SELECT 1)",
-        "(SELECT 1) UNION (SELECT 2)",
-        "WITH a AS (SELECT 1) (SELECT 2)",
-        "WITH RECURSIVE t(a, b) USING KEY (a) AS (SELECT 1, 2 UNION SELECT a, 3 FROM t) FROM t",
-    ],
-)
-def test_duckdb_has_more_ways_to_read(sql: str) -> None:
-    assert check(sql, "duckdb") == sql
 
 
 def test_tokens_that_cannot_be_told_are_left_to_the_database(monkeypatch: pytest.MonkeyPatch) -> None:

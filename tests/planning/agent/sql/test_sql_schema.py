@@ -143,19 +143,6 @@ def test_the_tools_give_what_the_methods_give(shop: SqlDatabase) -> None:
     assert validate.execute(results=None)["result"]["is_valid"] is False
 
 
-def test_a_failing_query_is_a_failing_call(shop: SqlDatabase) -> None:
-    _, execute_sql, _ = shop.tools()
-    given = execute_sql.execute(sql="SELECT * FROM custmers")
-    assert (given["success"], given["error"]) == (False, "no such table: custmers; did you mean customers?")
-    assert given["result"]["code"] == "parameter"
-    result = Toolbox(shop.tools()).call("execute_sql", {"sql": "SELECT * FROM custmers"})
-    assert (str(result.code), result.message, result.user_message) == (
-        "parameter",
-        "no such table: custmers; did you mean customers?",
-        "I could not write a working query for that.",
-    )
-
-
 # Bounds
 
 

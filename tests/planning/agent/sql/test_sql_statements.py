@@ -57,7 +57,6 @@ class Opened:
         self.database = SqlDatabase(path)
 
     def by_sqlite(self, sql: str) -> tuple[list[str], list[list[Any]]]:
-        """The columns and rows that SQLite itself gives."""
         with closing(sqlite3.connect(self.path)) as connection:
             cursor = connection.execute(sql)
             return [column[0] for column in cursor.description], [list(row) for row in cursor]
@@ -83,7 +82,6 @@ def opened(request: pytest.FixtureRequest, open_once: Callable[[str], Opened]) -
 
 
 def of(*databases: str, statements: str | None = None) -> pytest.MarkDecorator:
-    """Each statement for these databases."""
     found = [(name, sql) for name in databases for sql in STATEMENTS[statements or name]]
     return pytest.mark.parametrize(("opened", "sql"), found, indirect=["opened"])
 

@@ -14,48 +14,46 @@ SCHEMA: dict[str, Any] = {
 HOW = sys.argv[1] if len(sys.argv) > 1 else ""
 
 
+def said(text: str, **more: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], **more}
+
+
+RESULTS: dict[str, dict[str, Any]] = {
+    "refuse": said("echo needs a shorter text", isError=True),
+    "silent": {"content": [], "isError": True},
+    "image": {"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]},
+    "structured": said("two", structuredContent={"n": 2}),
+    "strict": {"content": [], "structuredContent": {"m": 2}},
+    "large": said("y" * 200_000),
+}
+
+
 def tool(name: str, **more: Any) -> dict[str, Any]:
-    """A tool as it is listed."""
     return {"name": name, "description": f"Do {name}.", "inputSchema": SCHEMA, **more}
 
 
+TOOLS = {
+    "bad schema": [tool("x", inputSchema={"type": "object", "properties": {"a": {"type": "no type"}}})],
+    "names": [tool("files.list"), tool("files_list"), tool("list all"), tool("x" * 129)],
+    "strict": [tool("echo", outputSchema={"type": "object", "required": ["n"]})],
+}
+
+
 def listed(cursor: str | None) -> dict[str, Any]:
-    """A page of tools."""
     if HOW == "endless":
         return {"tools": [tool(f"t{cursor}")], "nextCursor": f"{cursor}1"}
-    if HOW == "bad schema":
-        return {
-            "tools": [tool("x", inputSchema={"type": "object", "properties": {"a": {"type": "no type"}}})]
-        }
     if HOW == "pages" and cursor is None:
         return {"tools": [tool("one.first/tool")], "nextCursor": "2"}
-    if HOW == "names":
-        return {"tools": [tool("files.list"), tool("files_list"), tool("list all"), tool("x" * 129)]}
-    if HOW == "strict":
-        return {"tools": [tool("echo", outputSchema={"type": "object", "required": ["n"]})]}
-    return {"tools": [tool("echo")]}
+    return {"tools": TOOLS.get(HOW, [tool("echo")])}
 
 
 def called(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The result of a call."""
     if HOW == "die":
         sys.stderr.write("\x1b[31mout of luck\n")
         sys.exit(3)
     if HOW == "hang":
         sys.stdin.read()  # until the client leaves
-    if HOW == "refuse":
-        return {"content": [{"type": "text", "text": "echo needs a shorter text"}], "isError": True}
-    if HOW == "silent":
-        return {"content": [], "isError": True}
-    if HOW == "image":
-        return {"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]}
-    if HOW == "structured":
-        return {"content": [{"type": "text", "text": "two"}], "structuredContent": {"n": 2}}
-    if HOW == "strict":
-        return {"content": [], "structuredContent": {"m": 2}}
-    if HOW == "large":
-        return {"content": [{"type": "text", "text": "y" * 200_000}]}
-    return {"content": [{"type": "text", "text": arguments["text"] * arguments.get("count", 1)}]}
+    return RESULTS.get(HOW) or said(arguments["text"] * arguments.get("count", 1))
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
@@ -71,7 +69,6 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def main() -> None:
-    """Answer until the input ends."""
     if HOW == "banner":
         sys.stdout.write("Welcome!\n")
     for line in sys.stdin:

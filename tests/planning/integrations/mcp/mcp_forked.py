@@ -20,13 +20,7 @@ for _ in (app, mcp_server):  # what main() would import in each fork
 
 
 class Forked:
-    """The ``planning`` command, or a server of tools, in a fork with pipes for its standard streams.
-
-    Attributes:
-        input: Its standard input.
-        output: Its standard output.
-        errors: Its standard error.
-    """
+    """The ``planning`` command, or a server of tools, in a fork with pipes for its standard streams."""
 
     def __init__(self, *arguments: str, serving: Sequence[Any] = ()) -> None:
         theirs_in, ours_in = os.pipe()
@@ -57,11 +51,9 @@ class Forked:
             self.input.write(data)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal."""
         os.kill(self._pid, number)
 
     def wait(self) -> int:
-        """Its exit code."""
         if self._code is None:
             self._code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         return self._code

@@ -56,13 +56,7 @@ async def over_http(server: Server[Any], **options: Any) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def connecting(way: str, mode: str, **built: Any) -> AsyncIterator[Callable[[], Client]]:
-    """Serve in one way; gives what makes clients.
-
-    Args:
-        way: ``memory`` or ``http``.
-        mode: One of ``MODES``.
-        built: Of ``build_server``.
-    """
+    """Serve in one way, ``memory`` or ``http``; gives what makes clients."""
     if way == "memory":
         server = build_server(**built)
         yield lambda: Client(server, mode=mode)
@@ -76,8 +70,3 @@ def said(result: CallToolResult) -> str:
     (block,) = result.content
     assert isinstance(block, TextContent)
     return f"error: {block.text}" if result.is_error else block.text
-
-
-def setup(objective: str, *titles: str) -> dict[str, Any]:
-    """The arguments that set a plan up."""
-    return {"objective": objective, "initial_steps": [{"title": title} for title in titles]}

@@ -51,7 +51,6 @@ USER: ContextVar[str] = ContextVar("user")
 
 
 def call(name: str, **arguments: object) -> tuple[str, Mapping[str, Any]]:
-    """A model's call of a tool of the server."""
     return PREFIX + name, arguments
 
 
@@ -76,7 +75,6 @@ TEN_TURNS: list[Any] = [
 
 
 def starting(*titles: str) -> Iterator[PlanStep]:
-    """The steps of a new plan."""
     for number, title in enumerate(titles, start=1):
         yield PlanStep(f"S{number:03}", title, None, "pending")
 
@@ -119,7 +117,6 @@ def scripted(folder: Path, *script: Any) -> Iterator[tuple[ScriptedModel, dict[s
 
 
 def started(folder: Path, environment: Mapping[str, str], *arguments: str) -> subprocess.Popen[str]:
-    """The program."""
     return subprocess.Popen(
         [PROGRAM, *arguments],
         cwd=folder,
@@ -184,7 +181,6 @@ Asked = list[Mapping[str, Any]]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of plans."""
     return tmp_path_factory.mktemp("plans") / "plans.db"
 
 
@@ -204,7 +200,6 @@ def both(store: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Asked, 
 
 @pytest.fixture(scope="module")
 def worked(both: tuple[Asked, Asked]) -> Asked:
-    """The requests of ten turns."""
     return both[0]
 
 
@@ -323,7 +318,6 @@ def fenced(language: str) -> list[str]:
 
 
 def until(file: Path) -> None:
-    """Wait for a file."""
     end = time.monotonic() + PATIENCE
     while not file.exists():
         assert time.monotonic() < end, f"{file.name} is not there"

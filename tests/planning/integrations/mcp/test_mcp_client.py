@@ -10,14 +10,14 @@ from typing import Any
 
 import mcp_bad_server
 import pytest
+from frameworks import setup
 from mcp import Client
-from mcp_served import in_both_eras, setup, within
+from mcp_served import in_both_eras
 
 from planning import Plan, Toolbox
 from planning.errors import ToolError
 from planning.integrations.mcp import build_server, open_server, tools_from
 from planning.tools import Tool, ToolResult
-from planning.workflow import Capabilities, arun_workflow, validate_workflow
 from session import Session
 
 BAD = f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(mcp_bad_server.__file__)))}"
@@ -25,31 +25,20 @@ SILENT = "sh -c 'cat >/dev/null'"  # until the client leaves
 
 
 def bad(how: str) -> str:
-    """The command of a server that behaves so."""
     return f"{BAD} {shlex.quote(how)}"
 
 
-def listed(how: str, **options: Any) -> list[Tool]:
+async def listed(how: str, **options: Any) -> list[Tool]:
     """The tools of a server that behaves so; it has ended since."""
-
-    async def main() -> list[Tool]:
-        async with open_server(bad(how)) as client:
-            return [*await tools_from(client, **options)]
-
-    tools: list[Tool] = within(main())
-    return tools
+    async with open_server(bad(how)) as client:
+        return [*await tools_from(client, **options)]
 
 
-def echoed(how: str, *, timeout: float = 20.0, **arguments: Any) -> list[ToolResult]:
+async def echoed(how: str, *, timeout: float = 20.0, **arguments: Any) -> list[ToolResult]:
     """The results of two calls of a server that behaves so."""
-
-    async def main() -> list[ToolResult]:
-        async with open_server(bad(how)) as client:
-            box = Toolbox(await tools_from(client, timeout=timeout))
-            return [await box.acall("echo", {"text": "hi", **arguments}) for _ in range(2)]
-
-    results: list[ToolResult] = within(main())
-    return results
+    async with open_server(bad(how)) as client:
+        box = Toolbox(await tools_from(client, timeout=timeout))
+        return [await box.acall("echo", {"text": "hi", **arguments}) for _ in range(2)]
 
 
 @in_both_eras
@@ -58,7 +47,7 @@ async def test_the_tools_of_a_server_are_tools_of_a_toolbox(mode: str) -> None:
     async with Client(build_server(session=theirs), mode=mode) as client:
         tools = await tools_from(client)
         toolbox = Toolbox(tools, session=ours)
-        done = await toolbox.acall("planning_setup_plan", setup("Far away"), context={"call_id": "c1"})
+        done = await toolbox.acall(*setup("Far away"), context={"call_id": "c1"})
         refused = await toolbox.acall("planning_mark_step", {"step_id": "S004", "status": "done"})
     assert tools[0].name == "planning_setup_plan"
     assert [each.name for each in tools if each.read_only] == ["planning_read_plan"]
@@ -80,20 +69,20 @@ async def test_a_bare_client_session_will_do() -> None:
     assert result == ["hi"]
 
 
-def test_arguments_are_checked_against_the_schema_of_the_server_before_they_are_sent() -> None:
-    assert listed("die")[0].parameters_schema() == mcp_bad_server.SCHEMA
-    assert echoed("die", text="", count=10)[0].message == (
+async def test_arguments_are_checked_against_the_schema_of_the_server_before_they_are_sent() -> None:
+    assert (await listed("die"))[0].parameters_schema() == mcp_bad_server.SCHEMA
+    assert (await echoed("die", text="", count=10))[0].message == (
         "Refused, nothing changed. 2 problems:\n"
         "- text: expected at least 1 character, got 0 characters\n"
         "- count: expected at most 9, got 10"
     )
 
 
-def test_all_pages_are_read_and_names_keep_their_dots_or_are_made_fit() -> None:
-    far = [(tool.name, tool.description) for tool in listed("pages", prefix="far_")]
+async def test_all_pages_are_read_and_names_keep_their_dots_or_are_made_fit() -> None:
+    far = [(tool.name, tool.description) for tool in await listed("pages", prefix="far_")]
     assert far == [("far_one.first/tool", "Do one.first/tool."), ("far_echo", "Do echo.")]
     names = ["files.list", "files_list", "list_all", "x" * 128]
-    assert [*Toolbox(listed("names")).tools] == names
+    assert [*Toolbox(await listed("names")).tools] == names
 
 
 @pytest.mark.parametrize(
@@ -105,10 +94,10 @@ def test_all_pages_are_read_and_names_keep_their_dots_or_are_made_fit() -> None:
         ("image", [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]),
     ],
 )
-def test_the_value_of_a_call_is_its_structured_content_or_its_text_or_its_blocks(
+async def test_the_value_of_a_call_is_its_structured_content_or_its_text_or_its_blocks(
     how: str, value: Any
 ) -> None:
-    assert echoed(how, count=2)[0].value == value
+    assert (await echoed(how, count=2))[0].value == value
 
 
 @pytest.mark.parametrize(
@@ -122,13 +111,13 @@ def test_the_value_of_a_call_is_its_structured_content_or_its_text_or_its_blocks
         ("hang", "echo did not answer within 0.4 s"),
     ],
 )
-def test_a_server_that_fails_is_a_clear_refusal(how: str, message: str) -> None:
-    results = echoed(how, timeout=0.4 if how == "hang" else 20.0)
+async def test_a_server_that_fails_is_a_clear_refusal(how: str, message: str) -> None:
+    results = await echoed(how, timeout=0.4 if how == "hang" else 20.0)
     assert [(each.success, each.message) for each in results] == [(False, message)] * 2
 
 
-def test_a_large_result_is_cut_as_any_message_is() -> None:
-    assert echoed("large")[0].message == "y" * 49_940 + "... (150060 more characters; ask for less)"
+async def test_a_large_result_is_cut_as_any_message_is() -> None:
+    assert (await echoed("large"))[0].message == "y" * 49_940 + "... (150060 more characters; ask for less)"
 
 
 @pytest.mark.parametrize(
@@ -143,13 +132,10 @@ def test_a_large_result_is_cut_as_any_message_is() -> None:
         (SILENT, "no answer within 0.2 s"),
     ],
 )
-def test_a_server_that_does_not_start_says_why(command: str, why: str) -> None:
-    async def main() -> None:
+async def test_a_server_that_does_not_start_says_why(command: str, why: str) -> None:
+    with pytest.raises(ToolError) as refused:
         async with open_server(command, timeout=0.2 if command == SILENT else 20.0):
             raise AssertionError("it started")
-
-    with pytest.raises(ToolError) as refused:
-        within(main())
     assert refused.value.message == f"the MCP server {command!r} did not start: {why}"
 
 
@@ -164,9 +150,9 @@ def test_a_server_that_does_not_start_says_why(command: str, why: str) -> None:
         ),
     ],
 )
-def test_tools_that_cannot_be_used_are_refused(how: str, why: str) -> None:
+async def test_tools_that_cannot_be_used_are_refused(how: str, why: str) -> None:
     with pytest.raises(ToolError) as refused:
-        listed(how)
+        await listed(how)
     assert refused.value.message == why
 
 
@@ -186,31 +172,3 @@ async def test_the_tools_can_be_called_from_other_threads_and_loops() -> None:
         "here",
         "echo failed: the connection to its MCP server is closed",
     ]
-
-
-async def test_a_workflow_runs_with_the_tools_of_servers() -> None:
-    steps = [
-        {
-            "step_id": step_id,
-            "description": f"Call {name}",
-            "type": "tool",
-            "name": name,
-            "inputs": inputs,
-            "depends_on": after,
-        }
-        for step_id, name, inputs, after in [
-            ("a", "echo", {"text": "ab", "count": 2}, []),
-            ("b", "planning_setup_plan", {"objective": "${a.output}"}, ["a"]),
-        ]
-    ]
-    async with open_server(bad("")) as one, Client(build_server()) as other:
-        tools = [*await tools_from(one), *await tools_from(other)]
-        capabilities = Capabilities(tools=tools)
-        wrong = validate_workflow([{**steps[0], "inputs": {"count": 1}}], capabilities)
-        report = validate_workflow(steps, capabilities)
-        assert report.workflow is not None
-        result = await arun_workflow(report.workflow, capabilities)
-        errors, outputs = [[each.message for each in wrong.errors], dict(result.outputs)]
-    assert errors == ["input text of echo is missing"]
-    assert outputs["a"] == "abab"
-    assert outputs["b"]["plan"]["objective"] == "abab"

@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from frameworks import setup
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from mcp_served import HELLO, JSON, in_both_eras, over_http, said, setup, within
+from mcp_served import HELLO, JSON, in_both_eras, over_http, said
 
 from planning.integrations.mcp import build_server, http_app
 from planning.serving import Limits, is_loopback
@@ -26,17 +27,12 @@ TOKEN = "a token of the tests"  # noqa: S105 - it guards nothing
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - with a token
 
 
-def answers(*requests: dict[str, Any], **options: Any) -> list[tuple[int, str]]:
+async def answers(*requests: dict[str, Any], **options: Any) -> list[tuple[int, str]]:
     """The status and the text of the answer to each request, of which ``HELLO`` is one that may pass."""
-
-    async def main() -> list[tuple[int, str]]:
-        async with over_http(build_server(), **options) as url, httpx2.AsyncClient() as http:
-            given: list[dict[str, Any]] = [{"headers": {}, "json": HELLO} | request for request in requests]
-            sent = [await http.post(url, **(each | {"headers": JSON | each["headers"]})) for each in given]
-            return [(each.status_code, "" if each.status_code == 200 else each.text) for each in sent]
-
-    found: list[tuple[int, str]] = within(main())
-    return found
+    async with over_http(build_server(), **options) as url, httpx2.AsyncClient() as http:
+        given: list[dict[str, Any]] = [{"headers": {}, "json": HELLO} | request for request in requests]
+        sent = [await http.post(url, **(each | {"headers": JSON | each["headers"]})) for each in given]
+        return [(each.status_code, "" if each.status_code == 200 else each.text) for each in sent]
 
 
 HOSTS = (
@@ -60,27 +56,30 @@ ORIGINS = (
         ("Origin", ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:1"], (200, "")),
     ],
 )
-def test_only_this_machine_and_its_pages_may_ask(
+async def test_only_this_machine_and_its_pages_may_ask(
     header: str, values: list[str], expected: tuple[int, str]
 ) -> None:
-    found = answers(*({"headers": {header: value.encode("latin-1")}} for value in values))
+    found = await answers(*({"headers": {header: value.encode("latin-1")}} for value in values))
     assert dict(zip(values, found, strict=True)) == dict.fromkeys(values, expected)
 
 
-def test_a_name_may_be_allowed() -> None:
+async def test_a_name_may_be_allowed() -> None:
     known = {"Host": "plans.example", "Origin": "https://plans.example"}
     other = {"Host": "plans.example.org"}
-    given = answers({"headers": known}, {"headers": other}, allowed_hosts=["Plans.Example"])
+    given = await answers({"headers": known}, {"headers": other}, allowed_hosts=["Plans.Example"])
     assert given == [(200, ""), (421, "Unknown host")]
 
 
-def test_without_the_token_nothing_is_answered() -> None:
+async def test_without_the_token_nothing_is_answered() -> None:
     wrong = ["Bearer", "Bearer another", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer \xe9"]
     headers = [{}, *({"Authorization": given.encode("latin-1")} for given in wrong)]
-    found = answers(*({"headers": each} for each in headers), token=TOKEN)
+    found = await answers(*({"headers": each} for each in headers), token=TOKEN)
     assert found == [(401, "A token is required")] * len(headers)
     right = [f"Bearer {TOKEN}", f"bearer  {TOKEN}"]
-    assert answers(*({"headers": {"Authorization": each}} for each in right), token=TOKEN) == [(200, "")] * 2
+    assert (
+        await answers(*({"headers": {"Authorization": each}} for each in right), token=TOKEN)
+        == [(200, "")] * 2
+    )
 
 
 async def test_a_refusal_says_how_to_authorize_and_closes_the_connection() -> None:
@@ -122,34 +121,13 @@ async def test_a_server_for_all_addresses_knows_the_one_that_was_called() -> Non
     assert result == [200, 421, 421]
 
 
-@in_both_eras
-async def test_the_official_client_sends_a_token(mode: str) -> None:
-    session = Session()
-    async with (
-        over_http(build_server(session=session), token=TOKEN) as url,
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
-        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
-    ):
-        result = said(await client.call_tool("planning_setup_plan", setup("Secret")))
-    assert result == "Plan set, no steps yet. Add them with planning_add_step."
-
-
-async def test_a_body_that_is_too_large_is_refused_before_it_is_read() -> None:
-    async with over_http(build_server(), limits=Limits(body=1_000)) as url:
-        reader, writer = await raw(url, head(url, 1_001))
-        answer = await reader.readuntil(b"too large")
-        writer.close()
-        result = answer[:12]
-    assert result == b"HTTP/1.1 413"
-
-
-def test_one_that_does_not_say_how_large_it_is_is_read_up_to_the_limit() -> None:
+async def test_one_that_does_not_say_how_large_it_is_is_read_up_to_the_limit() -> None:
     async def chunks() -> AsyncIterator[bytes]:
         for _ in range(11):
             yield b"x" * 100
 
     large = {"content": chunks(), "json": None}
-    assert answers(large, limits=Limits(body=1_000)) == [(413, "Request body too large")]
+    assert await answers(large, limits=Limits(body=1_000)) == [(413, "Request body too large")]
 
 
 async def test_the_id_of_a_session_is_the_servers_own() -> None:
@@ -167,7 +145,7 @@ async def test_the_id_of_a_session_is_the_servers_own() -> None:
 
 async def test_a_client_of_the_newer_era_falls_back_where_each_connection_has_its_plan() -> None:
     async with over_http(build_server()) as url, Client(url, mode="auto") as client:
-        result = [client.protocol_version, said(await client.call_tool("planning_setup_plan", setup("A")))]
+        result = [client.protocol_version, said(await client.call_tool(*setup("A")))]
     assert result == ["2025-11-25", "Plan set, no steps yet. Add them with planning_add_step."]
 
 
@@ -177,7 +155,7 @@ async def test_one_that_insists_has_no_plan_and_not_that_of_another() -> None:
         Client(url, mode="legacy") as other,
         Client(url, mode="2026-07-28") as client,
     ):
-        await other.call_tool("planning_setup_plan", setup("Private"))
+        await other.call_tool(*setup("Private"))
         resources = (await client.list_resources()).resources
         result = [said(await client.call_tool(READ)), resources]
     assert result == [
@@ -196,7 +174,7 @@ async def test_a_client_takes_its_plan_up_again_after_a_reconnect(tmp_path: Path
     server = build_server(new_session=lambda: Session(store=store), resume=resume)
     async with over_http(server) as url:
         async with Client(url, mode="legacy") as client:
-            await client.call_tool("planning_setup_plan", setup("Kept"))
+            await client.call_tool(*setup("Kept"))
             uri = str((await client.list_resources()).resources[0].uri)
         texts = []
         for name in (uri.removeprefix("plan://"), "somebody-elses"):
@@ -248,7 +226,7 @@ async def test_a_client_that_leaves_in_the_middle_leaves_the_others_alone(mode: 
 
     session = Session() if mode == "auto" else None
     async with over_http(build_server([slow], session=session)) as url, Client(url, mode=mode) as other:
-        await other.call_tool("planning_setup_plan", setup("Stays"))
+        await other.call_tool(*setup("Stays"))
         leaving = Client(url, mode=mode)
         await leaving.__aenter__()
         calling = asyncio.create_task(leaving.call_tool("slow"))
@@ -265,13 +243,21 @@ async def test_a_client_that_leaves_in_the_middle_leaves_the_others_alone(mode: 
     assert result == "Stays (active, 0 of 0 done)"
 
 
-async def test_one_that_stalls_is_not_waited_for() -> None:
-    async with over_http(build_server(), limits=Limits(seconds=0.05)) as url:
-        reader, writer = await raw(url, head(url, 100), b"{")
-        answer = await reader.readuntil(b"took too long")
+@pytest.mark.parametrize(
+    ("limits", "length", "sent", "told"),
+    [
+        (Limits(body=1_000), 1_001, b"", (b"HTTP/1.1 413", b"too large")),
+        (Limits(seconds=0.05), 100, b"{", (b"HTTP/1.1 408", b"took too long")),
+    ],
+)
+async def test_a_body_that_is_too_large_or_does_not_come_is_not_waited_for(
+    limits: Limits, length: int, sent: bytes, told: tuple[bytes, bytes]
+) -> None:
+    async with over_http(build_server(), limits=limits) as url:
+        reader, writer = await raw(url, head(url, length), sent)
+        answer = await reader.readuntil(told[1])
         writer.close()
-        result = answer[:12]
-    assert result == b"HTTP/1.1 408"
+    assert answer[:12] == told[0]
 
 
 async def test_an_answer_may_take_longer_than_its_request() -> None:
@@ -304,10 +290,12 @@ BODIES = [b"", b"{", b"[]", b"null", b"[" * 100_000, b'{"jsonrpc": "2.0"}', b"\x
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28", "1999-01-01", "\xe9"])
-def test_what_is_not_mcp_is_a_client_error(version: str) -> None:
+async def test_what_is_not_mcp_is_a_client_error(version: str) -> None:
     header: dict[str, Any] = {"MCP-Protocol-Version": version.encode("latin-1")}
     bodies = [*BODIES, CALL % b"1", CALL % (b"9" * 5_000)]
-    *found, (after, _) = answers(*({"content": body, "headers": header, "json": None} for body in bodies), {})
+    *found, (after, _) = await answers(
+        *({"content": body, "headers": header, "json": None} for body in bodies), {}
+    )
     assert [status for status, _ in found if not 400 <= status < 500] == []
     assert after == 200
 

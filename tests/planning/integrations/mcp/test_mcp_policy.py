@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +10,9 @@ import pytest
 pytest.importorskip("mcp", reason="needs mcp: pip install 'session-planning[mcp]'")
 
 import mcp_types as types
+from frameworks import SHOP, facts_of, setup
 from mcp import Client
-from mcp_served import MODES, connecting, in_both_eras, over_both, over_http, said, setup
+from mcp_served import MODES, in_both_eras, said
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
@@ -26,12 +26,9 @@ from planning import (
     tool,
 )
 from planning.integrations.mcp import build_server
-from planning.plan.facts import PlanFacts
 from session import Session, ToolInvoked
-from session.stores import SqliteStore
 
 APPROVAL = PlanPolicy(approval=True)
-SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
 APPROVE = ("accept", {"decision": "approve"})
 
@@ -76,15 +73,9 @@ async def conversation(client: Client, *calls: tuple[str, dict[str, Any]]) -> st
     return "".join(lines)
 
 
-def mark(step_id: str, status: str = "done", **more: Any) -> tuple[str, dict[str, Any]]:
-    """A call that marks a step."""
-    return "planning_mark_step", {"step_id": step_id, "status": status, **more}
-
-
-SET = ("planning_setup_plan", SHOP)
 WORK = ("work", {"on": "shelves"})
 STORY: Any = (
-    SET,
+    SHOP,
     WORK,
     ("look", {}),
     ("planning_update_step", {"step_id": "S001", "title": "Buy a room"}),
@@ -116,24 +107,8 @@ async def test_what_a_model_reads_while_the_user_decides(name: str, snapshot: Sn
 @in_both_eras
 async def test_a_client_that_cannot_ask_reads_why_the_work_waits(mode: str) -> None:
     async with Client(serving(Session()), mode=mode) as client:
-        shown = await conversation(client, SET, WORK)
+        shown = await conversation(client, SHOP, WORK)
     assert shown.endswith(f"  error: {WAITS}\n")
-
-
-@in_both_eras
-async def test_only_the_plan_that_was_shown_is_approved(mode: str) -> None:
-    session = Session()
-
-    def change() -> None:
-        session.dispatch(UpdateStep("S001", "Buy a castle"))
-
-    callback = answering([], APPROVE, before=change)
-    async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
-        shown = await conversation(client, SET)
-    facts = session.select_latest(PlanFacts)
-    assert shown.endswith("first. The plan changed before the user could decide.\n")
-    assert facts is not None
-    assert facts.approval == "waiting"
 
 
 @in_both_eras
@@ -146,88 +121,47 @@ async def test_the_user_is_not_asked_about_a_plan_that_another_client_set_up_at_
 
     def replace(event: ToolInvoked) -> None:
         if len(event.params.initial_steps) == 2:
-            other.call("planning_setup_plan", setup(objective, "Find a buyer"))
+            other.call(*setup(objective, "Find a buyer"))
 
     session.bus.subscribe(ToolInvoked, replace)
     callback = answering(asked, APPROVE)
     async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
-        shown = await conversation(client, SET)
+        shown = await conversation(client, SHOP)
     assert shown.endswith("first. The plan changed before the user could decide.\n")
     assert asked == []
 
 
+CHANGED = "The plan changed before the user could decide."
+
+
 @in_both_eras
 @pytest.mark.parametrize(
-    ("decision", "said_of_it"),
+    ("decision", "said_of_it", "approval"),
     [
-        (ApprovePlan(), "The user approved it."),
-        (RejectPlan("no"), "The user rejected it: no. Change the plan."),
-        (SetupPlan("Sell the shop"), "The plan changed before the user could decide."),
+        (ApprovePlan(), "The user approved it.", "approved"),
+        (RejectPlan("no"), "The user rejected it: no. Change the plan.", "rejected"),
+        (SetupPlan("Sell the shop"), CHANGED, "none"),
+        (UpdateStep("S001", "Buy a castle"), CHANGED, "waiting"),
     ],
 )
-async def test_the_model_reads_the_decision_that_was_made_on_the_plan_that_was_shown(
-    mode: str, decision: Any, said_of_it: str
+async def test_only_the_plan_that_was_shown_is_approved_and_the_model_reads_what_was_decided_on_it(
+    mode: str, decision: Any, said_of_it: str, approval: str
 ) -> None:
     session = Session()
     callback = answering([], APPROVE, before=lambda: session.dispatch(decision))
     async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
-        assert (await conversation(client, SET)).endswith(f"first. {said_of_it}\n")
+        assert (await conversation(client, SHOP)).endswith(f"first. {said_of_it}\n")
+    assert facts_of(session).approval == approval
 
 
 async def test_an_answer_to_no_question_approves_nothing() -> None:
     session = Session()
     answer: Any = {"planning/approval": types.ElicitResult(action="accept", content={"decision": "approve"})}
     async with Client(serving(session)) as client:
-        await client.call_tool(*SET)
+        await client.call_tool(*SHOP)
         for state in (None, "", "[1]", '["x", null]', "[null, 7]"):
             await client.session.call_tool(*WORK, input_responses=answer, request_state=state)
-    facts = session.select_latest(PlanFacts)
-    assert facts is not None
-    assert facts.approval == "waiting"
-
-
-@in_both_eras
-async def test_evidence_is_a_call_of_the_server(mode: str) -> None:
-    policy = PlanPolicy(evidence="required", dependencies=True)
-    async with Client(serving(Session(), policy), mode=mode) as client:
-        calls = (SET, mark("S001"), ("work", {"on": "nothing"}), mark("S001", evidence=["C1"]), WORK)
-        await conversation(client, *calls)
-        shown = [said(await client.call_tool(*mark("1", evidence=[each]))) for each in ("C1", "C2")]
-        properties = {
-            each.name: [*each.input_schema["properties"]] for each in (await client.list_tools()).tools
-        }
-    refusal = "C1 (work) failed; send evidence with a call made since it began: C2 (work)"
-    assert shown == [f"error: Refused, nothing changed. {refusal}", "S001 done. Next: S002 Buy shelves"]
-    assert "evidence" in properties["planning_mark_step"]
-
-
-async def test_two_clients_have_two_plans_that_wait() -> None:
-    async with over_http(serving()) as url:
-        ask = answering([], APPROVE)
-        async with (
-            Client(url, mode="legacy", elicitation_callback=ask) as one,
-            Client(url, mode="legacy") as other,
-        ):
-            results = [said(await client.call_tool(*each)) for each in (SET, WORK) for client in (one, other)]
-    assert results[2:] == ['{"success":true,"error":"there is none"}', f"error: {WAITS}"]
-
-
-async def test_a_server_that_was_killed_resumes_and_another_process_approves(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "s.db")
-
-    def opened() -> Session:
-        return Session(session_id="s", store=store)
-
-    async with Client(serving(opened())) as client:
-        await client.call_tool(*SET)
-    async with Client(serving(opened())) as client:
-        held = said(await client.call_tool(*WORK))
-        other = opened()
-        PlanningToolsSection(session=other, policy=APPROVAL)
-        other.dispatch(ApprovePlan())
-        made = said(await client.call_tool(*WORK))
-    assert held.startswith("error: work was not called: the plan waits")
-    assert made == '{"success":true,"error":"there is none"}'
+    assert facts_of(session).approval == "waiting"
 
 
 def test_a_toolbox_brings_its_policy() -> None:
@@ -237,21 +171,3 @@ def test_a_toolbox_brings_its_policy() -> None:
     with pytest.raises(ValueError, match="is not a planning tool"):
         build_server(plan_tools=["planning_move_step"])
     assert build_server(plan_tools=["planning_move_step"], policy=PlanPolicy(agent_edits=True)) is not None
-
-
-@over_both
-@in_both_eras
-async def test_two_clients_of_one_name_hear_of_each_other(way: str, mode: str) -> None:
-    policy, session = PlanPolicy(dependencies=True), Session(session_id="shared")
-    async with connecting(way, mode, session=session, policy=policy) as connect:
-        async with connect() as one, connect() as other:
-            for client, objective in ((one, "A"), (other, "B")):
-                await client.call_tool("planning_setup_plan", setup(objective, "Ask legal"))
-            done = said(await one.call_tool(*mark("S001")))
-            reopened = said(await other.call_tool(*mark("S001", "pending")))
-        session.dispatch(UpdateStep("S001", title="Ask the board"))
-        async with connect() as again:  # as a client that lost its connection
-            retitled = said(await again.call_tool(*mark("S001", "in_progress")))
-    assert done == "Since you last looked: New objective: B. S001 done. Plan completed."
-    assert reopened == "Since you last looked: S001 done. Plan completed. S001 pending."
-    assert retitled == "Since you last looked: S001 retitled: Ask the board. S001 in_progress."

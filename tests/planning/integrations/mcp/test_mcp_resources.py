@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import mcp_types as types
 import pytest
+from frameworks import setup
 from mcp import Client, MCPDeprecationWarning, MCPError
 from mcp.client.session import IncomingMessage
-from mcp_served import connecting, in_both_eras, over_both, over_http, said, setup
+from mcp_served import connecting, in_both_eras, over_both, over_http, said
 
 from planning import MarkStep, SetupPlan, Toolbox, register_plan
 from planning.integrations.mcp import build_server
@@ -28,7 +30,7 @@ async def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: 
     async with connecting(way, mode) as connect, connect() as one, connect() as other:
         (resource,) = (await one.list_resources()).resources
         before = await one.read_resource(resource.uri)
-        await one.call_tool("planning_setup_plan", setup("Mine"))
+        await one.call_tool(*setup("Mine"))
         after = await one.read_resource(resource.uri)
         with pytest.raises(MCPError) as refused:
             await other.read_resource(resource.uri)
@@ -42,17 +44,12 @@ async def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: 
 
 
 async def test_the_plan_of_a_stored_session_that_is_found_for_each_request_can_be_read_at_once(
-    tmp_path: Path,
+    stored: Session, path: Path
 ) -> None:
-    def stored() -> Session:
-        return Session(session_id="kept", store=SqliteStore(tmp_path / "plans.db"))
-
-    before = stored()
-    register_plan(before)
-    before.dispatch(SetupPlan("From last time"))
-    session = stored()
+    stored.dispatch(SetupPlan("From last time"))
+    session = Session(session_id="shop", store=SqliteStore(path))
     async with Client(build_server(session=lambda: session)) as client:
-        read = await client.read_resource("plan://kept")
+        read = await client.read_resource("plan://shop")
         result = json.loads(read.contents[0].text)  # type: ignore[union-attr]  # text alone
     assert result["objective"] == "From last time"
 
@@ -61,7 +58,7 @@ async def test_a_client_that_listens_hears_of_every_change_whoever_makes_it() ->
     session = Session(session_id="watched")
     async with Client(build_server(session=session)) as client:
         async with client.listen(resource_subscriptions=["plan://watched"]) as changes:
-            await client.call_tool("planning_setup_plan", setup("Seen", "One"))
+            await client.call_tool(*setup("Seen", "One"))
             heard = [await anext(changes)]
             await client.call_tool(READ)  # no change
             mark = MarkStep("S001", "done")
@@ -73,38 +70,28 @@ async def test_a_client_that_listens_hears_of_every_change_whoever_makes_it() ->
     assert result == ["plan://watched"] * 2
 
 
-async def test_a_client_hears_of_the_changes_that_another_process_makes(tmp_path: Path) -> None:
-    def stored() -> Session:
-        session = Session(session_id="watched", store=SqliteStore(tmp_path / "plans.db"))
-        register_plan(session)
-        return session
-
-    elsewhere = stored()  # with a store of its own, as another process has it
-    async with Client(build_server(session=stored())) as client:
-        async with client.listen(resource_subscriptions=["plan://watched"]) as changes:
+async def test_a_client_hears_of_the_changes_that_another_process_makes(opens: Callable[[], Session]) -> None:
+    elsewhere = opens()  # with a store of its own, as another process has it
+    async with Client(build_server(session=opens())) as client:
+        async with client.listen(resource_subscriptions=["plan://shop"]) as changes:
             await asyncio.to_thread(elsewhere.dispatch, SetupPlan("From elsewhere"))
             event = await anext(changes)
         await asyncio.to_thread(elsewhere.dispatch, SetupPlan("Once more"))
-        read = await client.read_resource("plan://watched")
+        read = await client.read_resource("plan://shop")
         result = [event.uri, json.loads(read.contents[0].text)["objective"]]  # type: ignore[union-attr]  # as above
-    assert result == ["plan://watched", "Once more"]
+    assert result == ["plan://shop", "Once more"]
 
 
 async def test_a_change_of_the_store_that_is_not_one_of_the_plan_is_announced_to_nobody(
-    tmp_path: Path,
+    opens: Callable[[], Session],
 ) -> None:
-    def stored() -> Session:
-        session = Session(session_id="watched", store=SqliteStore(tmp_path / "plans.db"))
-        register_plan(session)
-        return session
-
-    elsewhere, served = stored(), stored()
+    elsewhere, served = opens(), opens()
     toolbox = Toolbox(planning_tools(elsewhere))
-    toolbox.call("planning_setup_plan", setup("Seen", "One"))
+    toolbox.call(*setup("Seen", "One"))
     served.refresh()
     async with (
         Client(build_server(session=served)) as client,
-        client.listen(resource_subscriptions=["plan://watched"]) as changes,
+        client.listen(resource_subscriptions=["plan://shop"]) as changes,
     ):
         refused = {"step_id": "S009", "status": "done"}
         assert not (await asyncio.to_thread(toolbox.call, "planning_mark_step", refused)).success
@@ -117,21 +104,19 @@ async def test_a_change_of_the_store_that_is_not_one_of_the_plan_is_announced_to
 
 
 async def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stored: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = Session(session_id="kept", store=SqliteStore(tmp_path / "plans.db"))
-
     def refuse(*_: object) -> None:
         raise StoreError("the disk is full: free some space")
 
-    async with Client(build_server(session=session)) as client:
-        await client.call_tool("planning_setup_plan", setup("Kept", "One"))
+    async with Client(build_server(session=stored)) as client:
+        await client.call_tool(*setup("Kept", "One"))
         with monkeypatch.context() as patched:
             for name in ("lock", "head"):
                 patched.setattr(SqliteStore, name, refuse)
             refused = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
             with pytest.raises(MCPError) as failed:
-                await client.read_resource("plan://kept")
+                await client.read_resource("plan://shop")
         marked = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
         result = [refused.is_error, failed.value.error.message, said(marked)]
     assert result == [True, "the disk is full: free some space", "S001 done. Plan completed."]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from hashlib import sha256
 from typing import Any
 
 import pytest
+from frameworks import setup
 from mcp import Client, MCPError
-from mcp_served import connecting, in_both_eras, over_both, said, setup
+from mcp_served import connecting, in_both_eras, over_both, said
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox
@@ -35,7 +35,7 @@ async def test_a_definition_is_stored_whole(mode: str, snapshot: SnapshotAsserti
 @in_both_eras
 async def test_a_result_is_the_message_and_the_plan_as_it_is_then(way: str, mode: str) -> None:
     async with connecting(way, mode) as connect, connect() as client:
-        await client.call_tool("planning_setup_plan", setup("Fix the login", "Reproduce it", "Mend it"))
+        await client.call_tool(*setup("Fix the login", "Reproduce it", "Mend it"))
         marked = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
         read = await client.call_tool(READ)
     now = {"objective": "Fix the login", "status": "active", "done": 1, "total": 2, "next_step": "S002"}
@@ -70,7 +70,7 @@ async def test_without_structured_results_the_model_has_the_text_alone(mode: str
     async with Client(server, mode=mode) as client:
         listed = (await client.list_tools()).tools
         results = [
-            await client.call_tool("planning_setup_plan", setup("Fix the login", "Reproduce it")),
+            await client.call_tool(*setup("Fix the login", "Reproduce it")),
             await client.call_tool("planning_mark_step", {"step_id": "S002", "status": "done"}),
             await client.call_tool("shout", {"word": "help"}),
         ]
@@ -89,8 +89,8 @@ async def test_two_clients_at_once_have_two_plans(way: str, mode: str) -> None:
     async with connecting(way, mode) as connect, connect() as one, connect() as other:
         for number in range(3):
             await asyncio.gather(
-                one.call_tool("planning_setup_plan", setup(f"A{number}")),
-                other.call_tool("planning_setup_plan", setup(f"B{number}")),
+                one.call_tool(*setup(f"A{number}")),
+                other.call_tool(*setup(f"B{number}")),
             )
         result = [said(await client.call_tool(READ)) for client in (one, other)]
     assert result == ["A2 (active, 0 of 0 done)", "B2 (active, 0 of 0 done)"]
@@ -101,39 +101,27 @@ async def test_two_clients_at_once_have_two_plans(way: str, mode: str) -> None:
 async def test_with_a_session_all_clients_share_its_plan(way: str, mode: str) -> None:
     session = Session(session_id="shared")
     async with connecting(way, mode, session=session) as connect, connect() as one, connect() as other:
-        await one.call_tool("planning_setup_plan", setup("Ours"))
+        await one.call_tool(*setup("Ours"))
         resources = (await other.list_resources()).resources
         result = [said(await other.call_tool(READ)), *(resource.uri for resource in resources)]
     assert result == ["Ours (active, 0 of 0 done)", "plan://shared"]
 
 
 @in_both_eras
-async def test_a_long_id_of_a_call_is_replaced_and_makes_no_repeat(mode: str) -> None:
-    session, long = Session(), "x" * 5_000
+async def test_the_id_of_a_call_is_ours_or_that_of_claude_code_and_makes_no_repeat(mode: str) -> None:
+    session, ours, theirs = Session(), "planning/call_id", "claudecode/toolUseId"
+    sent: list[Any] = [*({ours: each} for each in (7, "", ["a"])), *[{theirs: "toolu_1"}] * 2, None]
     async with Client(build_server(session=session), mode=mode) as client:
-        for call_id in (long, long, 7, "", ["a"]):
-            meta: Any = {"planning/call_id": call_id}
-            await client.call_tool("planning_setup_plan", setup("Named"), meta=meta)
-    digest = f"sha256:{sha256(long.encode()).hexdigest()}"
-    assert [change.call_id for change in session.history()] == [digest, digest, None, None, None]
-
-
-@in_both_eras
-async def test_the_id_of_a_call_is_the_one_that_claude_code_sends_if_there_is_no_other(mode: str) -> None:
-    session = Session()
-    async with Client(build_server(session=session), mode=mode) as client:
-        theirs: Any = {"claudecode/toolUseId": "toolu_1"}
-        for meta in (theirs, theirs, None):
-            await client.call_tool("planning_setup_plan", setup("Named"), meta=meta)
-        both: Any = {"planning/call_id": "ours", "claudecode/toolUseId": "toolu_2"}
-        await client.call_tool("planning_setup_plan", setup("Named"), meta=both)
-    assert [change.call_id for change in session.history()] == ["toolu_1", "toolu_1", None, "ours"]
+        for meta in (*sent, {ours: "ours", theirs: "toolu_2"}):
+            await client.call_tool(*setup("Named"), meta=meta)
+    ids = [change.call_id for change in session.history()]
+    assert ids == [None, None, None, "toolu_1", "toolu_1", None, "ours"]
 
 
 @in_both_eras
 async def test_a_client_that_sends_an_idempotency_key_again_gets_its_first_answer(mode: str) -> None:
     async with Client(build_server(session=Session()), mode=mode) as client:
-        await client.call_tool("planning_setup_plan", setup("Named"))
+        await client.call_tool(*setup("Named"))
         answers = []
         for key in ("a", "a", "b", 7, "", "x" * 201):
             meta: Any = {"planning/idempotency_key": key}
@@ -248,7 +236,7 @@ async def test_a_toolbox_or_a_section_is_served_as_it_is_with_its_session(kind: 
 
     async with Client(build_server(given)) as client:
         name = (await client.list_tools()).tools[0].name
-        arguments = {"a": 1, "b": 1} if name == "add" else setup("Boxed")
+        arguments = {"a": 1, "b": 1} if name == "add" else {"objective": "Boxed", "initial_steps": []}
         uris = [resource.uri for resource in (await client.list_resources()).resources]
         prompts = (await client.list_prompts()).prompts
         found = [said(await client.call_tool(name, arguments)), uris, prompts, client.instructions]
@@ -266,7 +254,7 @@ async def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
     async with Client(build_server(Toolbox(planning_tools(find), session=find))) as client:
         for name in ("a", "b"):
             current[0] = name
-            await client.call_tool("planning_setup_plan", setup(f"Of {name}"))
+            await client.call_tool(*setup(f"Of {name}"))
         uris = [resource.uri for resource in (await client.list_resources()).resources]
         current[0] = "nobody"
         refused = await client.call_tool(READ)
@@ -326,7 +314,9 @@ def order(action: str, rows: list[dict[str, Any]] | None = None, **rest: str) ->
 async def test_arguments_that_clients_add_are_dropped(way: str, mode: str) -> None:
     session = Session(session_id="shared")
     async with connecting(way, mode, session=session) as connect, connect() as client:
-        setup_call = await client.call_tool("planning_setup_plan", setup("A", "B") | BUILT_IN)
+        setup_call = await client.call_tool(
+            "planning_setup_plan", {"objective": "A", "initial_steps": ["B"]} | BUILT_IN
+        )
         read = await client.call_tool(READ, BUILT_IN)
         wrong = await client.call_tool("planning_mark_step", BUILT_IN | {"step_id": "S001", "state": "done"})
     assert [said(each) for each in (setup_call, read, wrong)] == [
@@ -365,7 +355,11 @@ async def test_a_tool_has_an_argument_that_it_declares_by_name(mode: str) -> Non
 async def test_the_host_says_which_arguments_are_dropped(mode: str) -> None:
     async with Client(build_server(ignore=["trace"]), mode=mode) as client:
         results = [
-            said(await client.call_tool("planning_setup_plan", setup("A") | {each: 1}))
+            said(
+                await client.call_tool(
+                    "planning_setup_plan", {"objective": "A", "initial_steps": [], each: 1}
+                )
+            )
             for each in ("trace", "action")
         ]
     assert results == [

@@ -52,7 +52,6 @@ def lines(*requests: dict[str, Any]) -> bytes:
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
-    """A request that calls a tool."""
     return {"method": "tools/call", "params": {"name": name, "arguments": arguments}}
 
 
@@ -120,7 +119,6 @@ def test_a_line_that_is_no_message_leaves_the_next_one_alone(line: bytes) -> Non
 
 
 def greeted(server: Forked) -> None:
-    """Greet a server, which then runs."""
     server.send(lines())
     assert json.loads(server.output.readline())["id"] == 0
 

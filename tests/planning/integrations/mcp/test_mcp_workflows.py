@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from frameworks import plans_of
 from mcp import Client
-from mcp_served import connecting, in_both_eras, over_both, said, within
+from mcp_served import connecting, in_both_eras, over_both, said
 from syrupy.assertion import SnapshotAssertion
 
 from planning.integrations.mcp import build_server
@@ -55,15 +55,10 @@ GOOD = document(
 )
 
 
-def run(given: dict[str, Any], session: Session | None = None, mode: str = "auto") -> str:
+async def run(given: dict[str, Any], session: Session | None = None, mode: str = "auto") -> str:
     """What the model reads of a call."""
-
-    async def main() -> str:
-        async with Client(build_server(session=session, workflows=CAPABILITIES), mode=mode) as client:
-            return said(await client.call_tool(RUN, given))
-
-    text: str = within(main())
-    return text
+    async with Client(build_server(session=session, workflows=CAPABILITIES), mode=mode) as client:
+        return said(await client.call_tool(RUN, given))
 
 
 @over_both
@@ -90,16 +85,16 @@ async def test_a_document_is_run_and_its_progress_is_reported(way: str, mode: st
     assert plans_of(session) == [(2, 2)]
 
 
-def test_a_run_that_is_over_reports_nothing_of_the_next(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_run_that_is_over_reports_nothing_of_the_next(caplog: pytest.LogCaptureFixture) -> None:
     session, given = Session(), {"document": GOOD, "prompt": "logins"}
-    assert [run(given, session) for _ in range(2)] == ['{"outputs":{"twice":6}}'] * 2
+    assert [await run(given, session) for _ in range(2)] == ['{"outputs":{"twice":6}}'] * 2
     assert caplog.records == []
 
 
 @in_both_eras
-def test_a_document_with_problems_is_not_run_and_all_of_them_are_reported(mode: str) -> None:
+async def test_a_document_with_problems_is_not_run_and_all_of_them_are_reported(mode: str) -> None:
     bad = document(step("a", "finds"), step("b", "double", "c"))
-    assert run({"document": bad}, mode=mode) == (
+    assert await run({"document": bad}, mode=mode) == (
         "error: The workflow was not accepted: 3 errors."
         " Send the whole corrected workflow as JSON, without any other"
         " text.\n"
@@ -109,15 +104,15 @@ def test_a_document_with_problems_is_not_run_and_all_of_them_are_reported(mode: 
     )
 
 
-def test_a_document_that_refers_to_the_prompt_asks_for_it() -> None:
+async def test_a_document_that_refers_to_the_prompt_asks_for_it() -> None:
     session = Session()
     asked = "error: step 'find' refers to ${user_prompt}; send prompt, its value"
-    assert run({"document": GOOD}, session) == asked
-    assert run({"document": GOOD, "prompt": ""}, session) == '{"outputs":{"twice":6}}'
+    assert await run({"document": GOOD}, session) == asked
+    assert await run({"document": GOOD, "prompt": ""}, session) == '{"outputs":{"twice":6}}'
     assert [each.user_prompt for each in session.select_all(WorkflowRun)] == [""]
 
 
-def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
+async def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
     is_mended = False
     found: list[str] = []
 
@@ -130,21 +125,17 @@ def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
             raise ValueError("bad luck")
         return "better"
 
-    async def main() -> list[str]:
-        nonlocal is_mended
-        capabilities = Capabilities(tools=[find, flaky])
-        async with Client(build_server(workflows=capabilities)) as client:
-            given = {"document": document(step("a", "find", topic="x"), step("b", "flaky", "a"))}
-            first = await client.call_tool(RUN, given)
-            is_mended = True
-            return [said(first), said(await client.call_tool(RUN, given))]
-
+    async with Client(build_server(workflows=Capabilities(tools=[find, flaky]))) as client:
+        given = {"document": document(step("a", "find", topic="x"), step("b", "flaky", "a"))}
+        first = said(await client.call_tool(RUN, given))
+        is_mended = True
+        second = said(await client.call_tool(RUN, given))
     failed = (
         "error: The workflow failed: 1 of 2 steps completed.\n"
         "- b: flaky failed. Call it again, or continue without it.\n"
         "Call this tool again with the same arguments to retry; completed steps do not run again."
     )
-    assert within(main()) == [failed, '{"outputs":{"b":"better"}}']
+    assert [first, second] == [failed, '{"outputs":{"b":"better"}}']
     assert found == ["x"]
 
 
@@ -186,24 +177,20 @@ def types_in(schema: Any) -> list[Any]:
     return [schema["type"], *inner] if isinstance(schema.get("type"), (str, list)) else inner
 
 
-def listed(capabilities: Capabilities | None) -> dict[str, Any]:
-    async def main() -> dict[str, Any]:
-        async with Client(build_server(workflows=capabilities)) as client:
-            return {each.name: each for each in (await client.list_tools()).tools}
-
-    found: dict[str, Any] = within(main())
-    return found
+async def listed(capabilities: Capabilities | None) -> dict[str, Any]:
+    async with Client(build_server(workflows=capabilities)) as client:
+        return {each.name: each for each in (await client.list_tools()).tools}
 
 
-def test_no_schema_has_a_list_of_types() -> None:
-    assert RUN not in listed(None)
-    for tool in listed(CAPABILITIES).values():
+async def test_no_schema_has_a_list_of_types() -> None:
+    assert RUN not in await listed(None)
+    for tool in (await listed(CAPABILITIES)).values():
         kinds = types_in([tool.input_schema, tool.output_schema])
         assert [kind for kind in kinds if not isinstance(kind, str)] == []
 
 
-def test_the_schema_of_the_tool_describes_the_form_of_a_step(snapshot: SnapshotAssertion) -> None:
-    schema = listed(CAPABILITIES)[RUN].input_schema
+async def test_the_schema_of_the_tool_describes_the_form_of_a_step(snapshot: SnapshotAssertion) -> None:
+    schema = (await listed(CAPABILITIES))[RUN].input_schema
     assert json.dumps(schema, indent=2) + "\n" == snapshot
     validator = jsonschema.Draft202012Validator(schema)
     for taken in (GOOD, GOOD["steps"], "any text", {"goal": 5}):

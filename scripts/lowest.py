@@ -103,7 +103,7 @@ TOOLS = {
     "agent": {"langgraph-checkpoint-sqlite"},
     "google-adk": {"sqlalchemy", "aiosqlite"},
     "langchain": {"langgraph-checkpoint-sqlite"},
-    "opentelemetry": {"opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"},
+    "opentelemetry": {"opentelemetry-sdk"},
 }
 """What they need of the extra ``test``."""
 

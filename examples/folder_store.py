@@ -87,16 +87,19 @@ class FolderStore(Store):
         if head is None:
             raise no_session_error(source)
         refuse_copy(head, fork, self.head(fork.session_id))
-        whole = f"+/{uuid4()}"
-        for name in self._names(source, "n", ALL**9):
-            if self._read(source, name)[1] <= fork.version:
-                self._write(whole, name, self._read(source, name), os.link)
+        whole, there = f"+/{uuid4()}", self.folder / str(fork.session_id)
+        for session_id in (fork.session_id, source):  # a name may be claimed before there is a session
+            for name in self._names(session_id, "n", ALL**9):
+                if self._read(session_id, name)[1] <= fork.version:
+                    self._write(whole, name, self._read(session_id, name), os.link)
         for kind in "vc":
             for name in self._names(source, kind, fork.version):
                 self._write(whole, name, self._read(source, name), os.link)
         changes = self.changes(source, fork.version, fork.version)
         self._write(whole, f"v{fork.version:09}", (fork.row(), list(map(astuple, changes))), os.replace)
-        (self.folder / whole).rename(self.folder / str(fork.session_id))
+        for name in self._names(fork.session_id, "n", ALL**9):
+            (there / name).unlink()
+        (self.folder / whole).rename(there)  # fails if another session came here meanwhile
 
     def sessions(self, limit: int | None = None) -> Sequence[StoredSession]:
         found = [self.head(path.name) for path in self.folder.iterdir()]

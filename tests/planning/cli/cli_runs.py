@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import shlex
+import signal
 import struct
 import subprocess
 import sys
@@ -51,7 +52,21 @@ def runs(commands: Iterable[str], before: str = "") -> str:
 def in_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """A run of the command as a process."""
     command = [sys.executable, "-m", "planning", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.run(command, check=False, **(pipes | options))
+
+
+def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    """The command as a process that ends at Ctrl-C, its outputs in pipes."""
+
+    def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    return subprocess.Popen(
+        [sys.executable, "-m", "planning", *arguments],
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - it does nothing else
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options},
+    )
 
 
 def run_without(library: str, *arguments: str) -> str:

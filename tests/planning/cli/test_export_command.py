@@ -18,10 +18,7 @@ from planning.suite.tools import register_plan
 from session import Session
 from session.stores import SqliteStore
 
-
-@pytest.fixture(autouse=True)
-def folder(store_folder: Path) -> Path:
-    return store_folder
+pytestmark = pytest.mark.usefixtures("store_folder")
 
 
 def planned(path: str, name: str, *objectives: str) -> None:

@@ -22,10 +22,7 @@ from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 from session.stores import SqliteStore
 
-
-@pytest.fixture(autouse=True)
-def folder(store_folder: Path) -> Path:
-    return store_folder
+pytestmark = pytest.mark.usefixtures("store_folder")
 
 
 def opened(session_id: str) -> Session:

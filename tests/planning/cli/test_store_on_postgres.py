@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -37,15 +36,14 @@ def bare(postgres: PostgresServer) -> str:
 
 
 @pytest.fixture
-def url(bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def url(bare: str) -> str:
     """The URL of a database with the sessions of ``plans.db``, in whose folder commands run."""
-    monkeypatch.chdir(tmp_path)
     a_store(Path("plans.db"))
     assert shown(bare, "store", "create", bare) == (
         "exit code 0\n--- stdout\nThe tables are in postgresql://127.0.0.1:5432/plans.\n"
     )
     assert run("store", "copy", "plans.db", bare).startswith("exit code 0\n")
-    yield bare
+    return bare
 
 
 def shown(url: str, *arguments: str, stdin: str | None = None) -> str:
@@ -166,9 +164,8 @@ def test_a_schema_of_its_own_is_named_in_the_url(url: str) -> None:
 
 
 def test_wrong_urls_are_refused_in_one_line_without_the_password(
-    bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    bare: str, snapshot: SnapshotAssertion
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     a_store(Path("plans.db"))
     login, _, place = bare.rpartition("@")
     wrong = {

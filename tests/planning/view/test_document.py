@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,7 @@ from planning.suite.tools import register_plan
 from planning.tools import Tool, Toolbox
 from planning.tools.ledger import tool_calls
 from planning.view.document import Document
-from planning.view.sources import family_of, read_session
+from planning.view.sources import family_of
 from session import Session, ToolInvoked
 from session.stores import SqliteStore
 
@@ -132,40 +130,6 @@ def test_a_thousand_marks_are_less_than_300_kilobytes(tmp_path: Path) -> None:
     data = of_store(tmp_path / "plans.db")
     assert len(data["changes"]) == 1_000
     assert len(json.dumps(data, separators=(",", ":"))) < 250_000
-
-
-def damaged(path: Path, version: int) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE changes SET text = 'x' || text WHERE version = ?", (version,))
-        connection.commit()
-
-
-def test_all_before_the_damage_is_told_and_so_is_the_damage(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
-    a_planning_session(path)
-    damaged(path, 4)
-    data = of_store(path)
-    assert [change["v"] for change in data["changes"]] == [1, 2, 3]
-    assert data["problem"] == (
-        "version 4 is damaged in the store; what is before it can be read with session.at(), and forked with "
-        "session.fork(at=3)"
-    )
-
-
-def test_a_change_is_told_as_soon_as_it_is_read_and_only_once(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
-    _, toolbox = kept(path)
-    call(toolbox, "setup_plan", objective="Go on", initial_steps=["One"])
-    store = PastStore(path)
-    head = store.newest("nightly")
-    assert head is not None
-    document, timeline = read_session(store, head, "plans.db")
-    call(toolbox, "mark_step", step_id="S001", status="done")
-    document.read(timeline)
-    document.read(timeline)
-    assert [version for version, _ in document.after(0)] == [1, 2]
-    assert [version for version, _ in document.after(1)] == [2]
-    assert document.after(2) == []
 
 
 def test_the_family_of_a_session_is_its_line_and_its_forks(tmp_path: Path) -> None:

@@ -123,13 +123,6 @@ def test_a_stored_run_has_resolved_inputs_whatever_became_of_the_step(tmp_path: 
     assert next(each["graph"] for each in data["changes"] if "graph" in each)["prompt"] == "Rain?"
 
 
-def test_the_output_of_a_private_tool_is_not_told() -> None:
-    tool = Tool(name="find", description="Find", function=lambda: "secret-9f1", returns_private_data=True)
-    session = Session()
-    run_workflow(a_workflow({"find": []}), Capabilities(tools={"find": tool}), session=session)
-    assert told(session, "find") == {"state": "completed", "spans": [["completed", 1]], "private": True}
-
-
 def test_an_answer_is_told_at_length_and_what_leads_to_it_shortly() -> None:
     def fail() -> None:
         raise ToolError("z" * 2_000)

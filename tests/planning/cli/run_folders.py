@@ -74,16 +74,9 @@ def waiter() -> str:
     return "waited"
 
 
-def hanging() -> str:
-    _note("hanging")
-    while not Path("mended").exists():
-        time.sleep(0.01)
-    return "free"
-
-
 async def stubborn() -> str:
     _note("stubborn")
-    while not Path("mended").exists():
+    while not Path("go").exists():
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -93,7 +86,7 @@ async def stubborn() -> str:
 
 async def blocking() -> str:
     _note("blocking")
-    while not Path("mended").exists():
+    while not Path("go").exists():
         time.sleep(0.01)
     return "over"
 
@@ -112,7 +105,7 @@ def flaky() -> str:
 
 
 some = (find, fail, loud, leave, interrupt, late, flaky)
-tools = {each.__name__: each for each in (*some, sleeper, waiter, hanging, stubborn, blocking)}
+tools = {each.__name__: each for each in (*some, sleeper, waiter, stubborn, blocking)}
 once = {**tools, "waiter": Tool("waiter", "", waiter, idempotent=False)}
 '''
 PATIENCE = 30.0  # seconds for a process that may have to wait for a busy machine

@@ -56,6 +56,14 @@ def test_lines_stay_aligned_whatever_the_alphabet_of_the_ids() -> None:
     assert lines == ["\u6d4b\u8bd5  running   x", "e\u0301     running   x", "abcd  running   x"]
 
 
+def test_a_record_that_shows_nothing_new_changes_nothing() -> None:
+    progress, record = Progress(RunSteps(FLOW)), Clock().record
+    assert progress.take_record(record("a", "in_progress", attempt=1)) != []
+    assert progress.take_record(record("a", "in_progress", attempt=1, called=True)) == []
+    assert progress.take_record(record("unknown", "in_progress")) == []
+    assert progress.tally() == "0 of 4 done, 1 running"
+
+
 def test_the_note_of_a_step_is_short_however_large_its_output_is() -> None:
     for output in ("x" * 10_000_000, ["x"] * 1_000_000, {"a": "x" * 10_000}, object()):
         progress, record = Progress(RunSteps(FLOW)), Clock().record

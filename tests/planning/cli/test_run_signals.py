@@ -21,7 +21,7 @@ STOPPING = "press Ctrl-C again to stop at once"
 def flows(folder: Path, run_folder: None) -> None:
     """Workflows that wait in their second step."""
     find = step("find", inputs={"topic": "larks"})
-    for name in ("sleeper", "waiter", "hanging", "stubborn", "blocking"):
+    for name in ("sleeper", "waiter", "stubborn", "blocking"):
         (folder / f"{name}.json").write_text(plan(find, step(name, "find"), thought("last", name)))
 
 
@@ -82,7 +82,7 @@ def test_a_tool_that_cannot_be_cancelled_is_waited_for(executor: str | None, fol
 
 @pytest.mark.parametrize(
     ("name", "executor"),
-    [("hanging", "threads"), ("hanging", "processes"), ("stubborn", None), ("blocking", None)],
+    [("waiter", "threads"), ("waiter", "processes"), ("stubborn", None), ("blocking", None)],
 )
 def test_a_second_signal_waits_for_nothing(name: str, executor: str | None, folder: Path) -> None:
     options = () if executor is None else ("--executor", executor)
@@ -99,7 +99,7 @@ def test_a_second_signal_waits_for_nothing(name: str, executor: str | None, fold
     assert f"{name}  stopped " in told
     assert "Traceback" not in told
     assert told.split("--- stdout\n")[0].endswith(" --resume\n")
-    (folder / "mended").touch()
+    (folder / "go").touch()
     last = in_process("run", f"{name}.json", *WITH, "--json", "--resume")
     assert (last.returncode, json.loads(last.stdout)["status"]) == (0, "completed")
     assert calls(folder) == sorted(["find", name, name])

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
-from cli_runs import run
+from cli_runs import run, run_without
 from postgres_server import ESCAPED, PASSWORD, PostgresServer
 from store_files import a_store, all_of, timeless
 from store_places import PLAN, call, mark
@@ -197,14 +195,8 @@ def test_mcp_and_view_refuse_a_database_that_they_cannot_use(bare: str) -> None:
 
 
 def test_without_psycopg_the_extra_is_named(bare: str) -> None:
-    program = (
-        "import sys; sys.modules['psycopg'] = None\n"
-        "from planning.cli import main; sys.argv = ['planning', 'sessions', sys.argv[1]]; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", program, bare], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (
-        2,
-        "",
+    assert run_without("psycopg", "sessions", bare) == (
+        "exit code 2\n--- stderr\n"
         "planning: PostgresStore needs psycopg, its pool and libpq: pip install 'session-planning[postgres]'"
-        " 'psycopg[binary]'\n",
+        " 'psycopg[binary]'\n"
     )

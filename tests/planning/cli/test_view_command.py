@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from cli_runs import TRIAGE, run, runs, started
 from syrupy.assertion import SnapshotAssertion
+from test_page import embedded
 
 from planning.observe.stores import open_session
 from session.stores import SqliteStore
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/[\w-]{24}/")
-DATA = '<script type="application/json" id="data">'
 WORKFLOW = {
     "schema_version": 2,
     "goal": "Look into it",
@@ -47,7 +47,7 @@ def viewing(*arguments: str, **environment: str) -> Iterator[tuple[str, subproce
 
 def data_at(link: str) -> Any:
     with urllib.request.urlopen(link) as page:  # noqa: S310 - our own
-        return json.loads(page.read().decode().split(DATA)[1].split("</script")[0])
+        return embedded(page.read())
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])

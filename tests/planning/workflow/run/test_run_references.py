@@ -147,11 +147,6 @@ def test_a_malformed_reference_or_one_without_a_value_is_an_error_of_its_step(
     assert run({"x": text}, a=output) == ([], told(message))
 
 
-def test_of_several_ids_that_a_reference_can_mean_the_longest_is_meant() -> None:
-    outputs: dict[str, Any] = {"a": {"output": "short"}, "a.output": "long"}
-    assert one("${a.output.output}", **outputs) == "long"
-
-
 class Listing(Enum):
     ROWS = {"rows": [7]}  # noqa: RUF012 - an enum makes it a member
 

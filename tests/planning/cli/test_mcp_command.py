@@ -109,19 +109,6 @@ def test_a_plan_runs_with_the_tools_of_several_servers(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "reason"),
-    [
-        ("die", "echo failed: the connection to its MCP server is closed"),
-        ("refuse", "echo needs a shorter text"),
-    ],
-)
-def test_a_server_that_fails_in_a_run_is_a_failed_step(folder: Path, how: str, reason: str) -> None:
-    said, done = running(folder, ECHO, servers=(f"{BAD} {how}",))
-    assert said.startswith("exit code 1\n")
-    assert done["errors"]["a"]["message"] == reason
-
-
-@pytest.mark.parametrize(
     ("servers", "reason"),
     [
         (("/no/such/program",), "the MCP server '/no/such/program' did not start: No such file or directory"),

@@ -252,6 +252,4 @@ def test_the_schema_of_given_names_allows_no_others() -> None:
     agents = json.loads(run("schema", "--agents", "writer").split("--- stdout\n")[1])
     assert agents == Capabilities(agents=["writer"]).schema()
     assert run("schema", "--tools", "my_tools:nothing").startswith("exit code 2\n")
-    reason = "version 1 has steps that call tools or handlers, and no names are given; use version 2"
-    refused = run("schema", "--version", "1", "--agents", "writer")
-    assert refused == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+    assert run("schema", "--version", "1", "--agents", "writer").startswith("exit code 2\n")

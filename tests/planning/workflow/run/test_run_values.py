@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -14,7 +15,7 @@ from uuid import UUID
 import pydantic
 import pytest
 from hypothesis import given, settings
-from json_runs import STEPS, Colour, Page, Part, Row, giving, kept, values
+from json_runs import STEPS, Colour, Page, Pair, Part, Row, giving, kept, values
 from plan_findings import nested
 from run_cases import called, capable, flow, heard, plain_tool, restored, states, thought, told
 
@@ -28,7 +29,11 @@ from session.stores import MemoryStore
 HOLDERS: list[tuple[Any, Callable[[Any], Any], Any]] = [
     ([1], lambda value: value, [1]),
     ({"deep": [{"rows": ([1],)}]}, lambda value: value["deep"][0]["rows"][0], {"deep": [{"rows": [[1]]}]}),
+    (Pair([1], 2), lambda value: value.first, [[1], 2]),
     (Row("a", [1]), lambda value: value.tags, {"name": "a", "tags": [1]}),
+    (Part("a", [1]), lambda value: value.parts, {"name": "a", "parts": [1]}),
+    (Page(title="a", lines=[1]), lambda value: value.lines, {"title": "a", "lines": [1]}),
+    (UserDict(rows=[1]), lambda value: value["rows"], {"rows": [1]}),
     (MappingProxyType({"rows": [1]}), lambda value: value["rows"], {"rows": [1]}),
 ]
 """Values, what finds the list inside that a tool changes later, and their JSON form."""

@@ -84,20 +84,20 @@ def test_good_sentences_are_let_be(tmp_path: Path) -> None:
     assert found_in(tmp_path, "".join(f"{good}\n" for _, good in RULES.values())) == []
 
 
-def test_code_and_links_of_a_page_are_not_prose(tmp_path: Path) -> None:
-    page = "```python\na text\n```\n`a text` ``a ` text`` [text](a-text.md) <!-- a text -->\n"
-    assert found_in(tmp_path, page) == []
+PAGES = {
+    "```python\na text\n```\n`a text` ``a ` text`` [text](a-text.md) <!-- a text -->\n": [],
+    "It is\n\nwhere there\nis none.\n": ['page.md:3: "where there is": if, or a new sentence'],
+    "It is a text. <!-- words: quoted -->\n\nIt is a text.\n\n<!-- words: quoted -->\nIt is a text.\n": [
+        'page.md:3: "a text": text, a string'
+    ],
+}
 
 
-def test_words_may_be_on_two_lines(tmp_path: Path) -> None:
-    assert found_in(tmp_path, "It is\n\nwhere there\nis none.\n") == [
-        'page.md:3: "where there is": if, or a new sentence'
-    ]
-
-
-def test_a_comment_with_a_reason_keeps_a_sentence(tmp_path: Path) -> None:
-    page = "It is a text. <!-- words: quoted -->\n\nIt is a text.\n\n<!-- words: quoted -->\nIt is a text.\n"
-    assert found_in(tmp_path, page) == ['page.md:3: "a text": text, a string']
+@pytest.mark.parametrize("page", PAGES, ids=["code and links", "two lines", "a comment with a reason"])
+def test_prose_of_a_page_is_read_over_its_lines_but_for_code_and_what_has_a_reason(
+    tmp_path: Path, page: str
+) -> None:
+    assert found_in(tmp_path, page) == PAGES[page]
 
 
 MODULE = '''

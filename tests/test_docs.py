@@ -34,36 +34,6 @@ PACKAGES = [
     "planning.agent",
     "planning.testing",
 ]
-HOW_DO_I = [
-    "Add my tool",
-    "Continue a conversation after a crash",
-    "Rewind",
-    "Serve several users",
-    "Approve a plan",
-    "Require evidence",
-    "Test my prompt and plan",
-    "Show progress to users",
-    "Claude Code",
-    "OpenAI",
-    "Anthropic",
-    "LangChain",
-    "Pydantic AI",
-    "OpenAI Agents SDK",
-    "Google ADK",
-    "MCP",
-    "Put it on a server",
-    "Serve an agent with FastAPI",
-    "Use several machines",
-    "Ask a database",
-    "Run a workflow",
-    "Report tool errors to the model",
-    "Change the prompt",
-    "Plan in another language",
-    "Steer a plan",
-    "View a run in the browser",
-    "Trace with OpenTelemetry",
-    "Audit a run",
-]
 
 
 def pages() -> dict[str, str]:
@@ -82,11 +52,12 @@ def links_of(page: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("title", HOW_DO_I)
-def test_the_front_page_links_to_each_task_and_its_page_has_its_title(title: str) -> None:
-    page = pages()[title]
-    assert page in links_of("index.md")
-    assert (DOCS / page).read_text(encoding="utf-8").startswith(f"# {title}\n")
+def test_each_page_of_a_task_or_a_framework_has_its_title_in_the_navigation() -> None:
+    titles = {page: title for title, page in pages().items() if page.startswith(("howto/", "frameworks/"))}
+    assert titles == {
+        page: (DOCS / page).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for page in titles
+    }
+    assert len(titles) > 25
 
 
 def test_every_page_is_in_the_navigation_once() -> None:

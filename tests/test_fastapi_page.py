@@ -26,7 +26,7 @@ from planning.testing import ScriptedModel
 pytestmark = pytest.mark.postgres
 
 PAGE = Path(__file__).parents[1] / "docs" / "howto" / "serve-with-fastapi.md"
-USERS = ("ada", "bob", "eve", "fay", "gus", "hal", "ida", "jan", "kim")
+USERS = ("bob", "eve", "fay", "gus", "hal", "ida", "jan", "kim")
 SERVED = f"""
 import os
 from app import USERS, app
@@ -193,17 +193,6 @@ def request_of(served: Served, client: Any, text: str) -> Mapping[str, Any]:
     client.chat(text)
     (request,) = requests
     return request
-
-
-def test_a_plan_that_one_worker_made_is_read_through_the_other(served: Served) -> None:
-    one, other = served.pair("ada")
-    served.turns.extend([SETUP, "The plan is made."])
-    assert one.chat("Ship it.") == (
-        ["Plan set: S001 to S002. Ask the user to approve it first."],
-        "The plan is made.",
-    )
-    assert one.worker != other.worker
-    assert [client.get("/plan")["plan"] for client in (one, other)] == [OPEN, OPEN]
 
 
 def test_an_approval_through_one_worker_counts_in_the_other(served: Served) -> None:

@@ -8,17 +8,15 @@ import json
 import os
 import pty
 import shlex
+import signal
 import struct
 import subprocess
 import sys
 import termios
 import warnings
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from importlib.abc import MetaPathFinder
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -51,21 +49,42 @@ def runs(commands: Iterable[str], before: str = "") -> str:
 def in_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """A run of the command as a process."""
     command = [sys.executable, "-m", "planning", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.run(command, check=False, **(pipes | options))
+
+
+def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    """The command as a process that ends at Ctrl-C, its outputs in pipes."""
+
+    def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    return subprocess.Popen(
+        [sys.executable, "-m", "planning", *arguments],
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - it does nothing else
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options},
+    )
+
+
+_WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, *_):
+        if name == "{0}":
+            raise ModuleNotFoundError("No module named '{0}'", name=name)
+
+sys.meta_path.insert(0, Missing())
+from planning.cli import main
+main()
+"""
 
 
 def run_without(library: str, *arguments: str) -> str:
     """What a run shows where a library is not installed; its input is an empty list."""
-    with ExitStack() as files:
-        given, out, errors = (files.enter_context(TemporaryFile("w+")) for _ in range(3))
-        given.write("[]")
-        given.seek(0)
-        child = _forked(arguments, [each.fileno() for each in (given, out, errors)], {**os.environ}, library)
-        shown = f"exit code {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n"
-        for name, file in (("stderr", errors), ("stdout", out)):
-            file.seek(0)
-            shown += f"--- {name}\n{text}" if (text := file.read()) else ""
-    return shown
+    command = [sys.executable, "-c", _WITHOUT.format(library), *arguments]
+    done = subprocess.run(command, input="[]", capture_output=True, text=True, check=False)
+    return f"exit code {done.returncode}\n--- stderr\n{done.stderr}{done.stdout}"
 
 
 def written_in_terminal(columns: int, *arguments: str, typed: str = "", **environment: str) -> str:
@@ -73,7 +92,7 @@ def written_in_terminal(columns: int, *arguments: str, typed: str = "", **enviro
     ours, theirs = pty.openpty()
     os.write(ours, typed.encode())
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
-    child = _forked(arguments, [theirs] * 3, {"PATH": os.environ["PATH"], "TERM": "xterm", **environment})
+    child = _forked(arguments, theirs, {"PATH": os.environ["PATH"], "TERM": "xterm", **environment})
     os.close(theirs)
     written = b""
     try:
@@ -85,20 +104,7 @@ def written_in_terminal(columns: int, *arguments: str, typed: str = "", **enviro
     return written.decode().replace("\r\n", "\n")
 
 
-class _Missing(MetaPathFinder):
-    """Finds that a library is not installed."""
-
-    def __init__(self, library: str) -> None:
-        self._library = library
-
-    def find_spec(self, name: str, _path: Any, _target: Any = None) -> None:
-        if name == self._library:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-
-def _forked(
-    arguments: tuple[str, ...], ends: Sequence[int], environment: dict[str, str], without: str = ""
-) -> int:
+def _forked(arguments: tuple[str, ...], terminal_end: int, environment: dict[str, str]) -> int:
     """Run the command in a fork of this process, which has imported it already; returns its process id."""
     with warnings.catch_warnings(action="ignore"):  # of the other threads, which the fork leaves behind
         child = os.fork()
@@ -108,16 +114,12 @@ def _forked(
     try:
         os.environ.clear()
         os.environ.update(environment)
-        for stream, end in enumerate(ends):
-            os.dup2(end, stream)
+        for stream in range(3):
+            os.dup2(terminal_end, stream)
         sys.stdin, sys.stdout, sys.stderr = (
-            os.fdopen(end, mode, encoding=encoding) for end, mode in enumerate("rww")
+            os.fdopen(stream, mode, encoding=encoding) for stream, mode in enumerate("rww")
         )
         sys.argv = ["planning", *arguments]
-        if without:
-            for name in [name for name in sys.modules if name.startswith(("planning", "session", without))]:
-                del sys.modules[name]
-            sys.meta_path.insert(0, _Missing(without))
         from planning.cli import main
 
         main()

@@ -11,21 +11,25 @@ from run_folders import FAILING, FINE, TOOLS
 from store_files import a_store
 
 
-@pytest.fixture
-def store_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run in a folder with a store."""
-    monkeypatch.chdir(tmp_path)
-    a_store(tmp_path / "plans.db")
-    return tmp_path
-
-
-@pytest.fixture
-def run_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Run in a folder with workflows and tools, and forget the tools afterwards."""
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Run in an empty folder, and forget the modules of it afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / "fine.json").write_text(FINE)
-    (tmp_path / "failing.json").write_text(FAILING)
-    (tmp_path / "step_tools.py").write_text(TOOLS)
     yield tmp_path
-    sys.modules.pop("step_tools", None)
+    for name in ("adding", "my_app", "my_tools", "step_tools"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def store_folder(folder: Path) -> None:
+    """A store in the folder."""
+    a_store(folder / "plans.db")
+
+
+@pytest.fixture
+def run_folder(folder: Path) -> None:
+    """Workflows and tools in the folder."""
+    (folder / "fine.json").write_text(FINE)
+    (folder / "failing.json").write_text(FAILING)
+    (folder / "step_tools.py").write_text(TOOLS)

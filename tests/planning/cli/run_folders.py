@@ -7,11 +7,12 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
+
+from cli_runs import started
 
 TOOLS = '''\
 """Tools that note their calls in files, and wait for files."""
@@ -73,16 +74,9 @@ def waiter() -> str:
     return "waited"
 
 
-def hanging() -> str:
-    _note("hanging")
-    while not Path("mended").exists():
-        time.sleep(0.01)
-    return "free"
-
-
 async def stubborn() -> str:
     _note("stubborn")
-    while not Path("mended").exists():
+    while not Path("go").exists():
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -92,7 +86,7 @@ async def stubborn() -> str:
 
 async def blocking() -> str:
     _note("blocking")
-    while not Path("mended").exists():
+    while not Path("go").exists():
         time.sleep(0.01)
     return "over"
 
@@ -111,10 +105,9 @@ def flaky() -> str:
 
 
 some = (find, fail, loud, leave, interrupt, late, flaky)
-tools = {each.__name__: each for each in (*some, sleeper, waiter, hanging, stubborn, blocking)}
+tools = {each.__name__: each for each in (*some, sleeper, waiter, stubborn, blocking)}
 once = {**tools, "waiter": Tool("waiter", "", waiter, idempotent=False)}
 '''
-COMMAND = [sys.executable, "-m", "planning", "run"]
 PATIENCE = 30.0  # seconds for a process that may have to wait for a busy machine
 
 
@@ -161,18 +154,10 @@ class Running:
     """A process of the command, in a group of its own, as a terminal has it."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
-        def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-
         self.folder = folder
         with (folder / "out.txt").open("wb") as out, (folder / "err.txt").open("wb") as errors:
-            self._process = subprocess.Popen(
-                [*COMMAND, *arguments],
-                cwd=folder,
-                stdout=out,
-                stderr=errors,
-                start_new_session=True,
-                preexec_fn=heed_interrupts,  # noqa: PLW1509 - no other thread runs in these tests
+            self._process = started(
+                "run", *arguments, cwd=folder, stdout=out, stderr=errors, start_new_session=True
             )
 
     def until(self, is_so: Callable[[], bool]) -> None:

@@ -30,10 +30,9 @@ def work() -> str:
 
 
 @pytest.fixture
-def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Session, Toolbox]:
+def agent(folder: Path) -> tuple[Session, Toolbox]:
     """An agent with a plan that waits, in ``plans.db`` of the current folder."""
-    monkeypatch.chdir(tmp_path)
-    session, box = opened(tmp_path / "plans.db")
+    session, box = opened(folder / "plans.db")
     box.call(
         "planning_setup_plan", {"objective": "Open the shop", "initial_steps": ["Rent a room", "Paint it"]}
     )

@@ -23,15 +23,13 @@ OSLO = "SELECT customers.name FROM customers JOIN cities ON cities.id = city_id 
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run in a folder with a shop, and without a key or a proxy of whoever runs the tests."""
+def shop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shop in the folder, and no environment with a key or a proxy of whoever runs the tests."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
     create_database("shop.db")
     Path("count.sql").write_text(COUNT)
     Path("spent.sql").write_text((ROOT / "examples" / "shop" / "spent_most.sql").read_text())
-    return tmp_path
 
 
 def ask(*arguments: str, stdin: str | bytes | None = None) -> str:

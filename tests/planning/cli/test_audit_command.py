@@ -48,9 +48,8 @@ class Agent:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run in a folder with a store of agents that are good, careless and cheat."""
-    monkeypatch.chdir(tmp_path)
+def agents() -> None:
+    """A store of agents that are good, careless and cheat."""
     store = SqliteStore("plans.db")
     good = Agent(store, "good")
     good.plan("Find it", "Mend it")
@@ -88,7 +87,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     policy.mark("S002", evidence=["seen"])
     Path("policy.json").write_text(policy.session.snapshot().to_json())
     store.close()
-    return tmp_path
 
 
 SHOWN = [

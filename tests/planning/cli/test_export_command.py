@@ -13,23 +13,7 @@ from cli_runs import TRIAGE, TRIAGE_ANTHROPIC, lines, run, said
 from page_data import of_store
 from test_page import embedded
 
-from planning import Plan
-from planning.suite.tools import register_plan
-from session import Session
-from session.stores import SqliteStore
-
-
-@pytest.fixture(autouse=True)
-def folder(store_folder: Path) -> Path:
-    return store_folder
-
-
-def planned(path: str, name: str, *objectives: str) -> None:
-    """Begin a session with one plan after the other."""
-    session = Session(session_id=name, store=SqliteStore(path))
-    register_plan(session)
-    for objective in objectives:
-        session.dispatch(Plan(objective, "active"))
+pytestmark = pytest.mark.usefixtures("store_folder")
 
 
 def exported(*arguments: str) -> Any:

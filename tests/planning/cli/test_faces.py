@@ -19,7 +19,7 @@ from cli_runs import (
     written,
     written_in_terminal,
 )
-from run_folders import FAILING, TOOLS, timeless
+from run_folders import timeless
 from syrupy.assertion import SnapshotAssertion
 
 from examples.shop import create_database
@@ -206,11 +206,8 @@ def test_a_question_in_a_terminal_leaves_the_plan_and_the_answer(
 
 
 def test_a_failed_run_in_a_terminal_says_why_and_how_to_resume(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    run_folder: None, snapshot: SnapshotAssertion
 ) -> None:
-    (tmp_path / "step_tools.py").write_text(TOOLS)
-    (tmp_path / "failing.json").write_text(FAILING)
-    monkeypatch.chdir(tmp_path)
     text = written_in_terminal(
         80, "run", "failing.json", "--tools", "step_tools:tools", "--prompt=larks", NO_COLOR="1"
     )

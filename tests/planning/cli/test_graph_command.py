@@ -41,11 +41,10 @@ CIRCLE = [
 
 
 @pytest.fixture(autouse=True)
-def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run in a folder with plans."""
-    monkeypatch.chdir(tmp_path)
+def plans(folder: Path) -> None:
+    """Plans in the folder."""
     for name, plan in {"plan": PLAN, "begun": BEGUN, "circle": CIRCLE}.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(plan))
+        (folder / f"{name}.json").write_text(json.dumps(plan))
 
 
 @pytest.mark.parametrize("form", ["tree", "mermaid"])

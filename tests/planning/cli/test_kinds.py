@@ -30,15 +30,13 @@ TAKEN = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run in a folder with a file of each kind."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "fine.json").write_text(FINE)
-    (tmp_path / "a.workflow").write_text(FINE)
-    (tmp_path / "a.snapshot").write_text(Session().snapshot().to_json())
-    a_store(tmp_path / "a.store")
-    shutil.copy(TRIAGE, tmp_path / "a.transcript")
-    return tmp_path
+def files(folder: Path) -> None:
+    """A file of each kind in the folder."""
+    (folder / "fine.json").write_text(FINE)
+    (folder / "a.workflow").write_text(FINE)
+    (folder / "a.snapshot").write_text(Session().snapshot().to_json())
+    a_store(folder / "a.store")
+    shutil.copy(TRIAGE, folder / "a.transcript")
 
 
 CASES = [(command, kind) for command in TAKEN for kind in SAID if kind not in TAKEN[command][1]]

@@ -7,16 +7,16 @@ import os
 import re
 import shlex
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import mcp_bad_server
 import pytest
-from cli_runs import run, runs
+from cli_runs import run, runs, started
 from mcp import Client
 from mcp_served import within
+from run_folders import step
 from syrupy.assertion import SnapshotAssertion
 
 PLANS = f"{shlex.quote(sys.executable)} -m planning mcp"
@@ -68,23 +68,12 @@ def test_beyond_this_machine_a_token_is_required(monkeypatch: pytest.MonkeyPatch
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
 )
 def test_over_http_it_says_where_it_serves_and_a_signal_ends_it(number: signal.Signals, code: int) -> None:
-    def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
     async def ask(url: str) -> str:
         async with Client(url) as client:
             (resource,) = (await client.list_resources()).resources
             return resource.uri
 
-    command = [sys.executable, "-m", "planning", "mcp", "--http", "localhost:0", "--session", "here"]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no other thread runs in these tests
-    ) as serving:
-        assert serving.stdout is not None
+    with started("mcp", "--http", "localhost:0", "--session", "here") as serving:
         assert serving.stderr is not None
         said = serving.stderr.readline()
         where = re.fullmatch(r"planning: serving MCP at (http://localhost:\d+/mcp)\n", said)
@@ -97,23 +86,7 @@ def test_over_http_it_says_where_it_serves_and_a_signal_ends_it(number: signal.S
 
 # planning run --mcp
 
-
-def step(step_id: str, name: str, *after: str, **inputs: object) -> dict[str, object]:
-    return {
-        "step_id": step_id,
-        "description": f"Call {name}",
-        "type": "tool",
-        "name": name,
-        "inputs": inputs,
-        "depends_on": list(after),
-    }
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for a plan, which the command runs in."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+ECHO = step("echo", step_id="a", inputs={"text": "x"})
 
 
 def running(folder: Path, *steps: dict[str, object], servers: tuple[str, ...]) -> tuple[str, Any]:
@@ -126,26 +99,13 @@ def running(folder: Path, *steps: dict[str, object], servers: tuple[str, ...]) -
 
 def test_a_plan_runs_with_the_tools_of_several_servers(folder: Path) -> None:
     steps = [
-        step("a", "echo", text="ab", count=2),
-        step("b", "planning_setup_plan", "a", objective="${a.output}"),
+        step("echo", step_id="a", inputs={"text": "ab", "count": 2}),
+        step("planning_setup_plan", "a", step_id="b", inputs={"objective": "${a.output}"}),
     ]
     said, done = running(folder, *steps, servers=(BAD, PLANS))
     outputs = done["outputs"]
     assert said == "exit code 0\n"
     assert (outputs["a"], outputs["b"]["plan"]["objective"]) == ("abab", "abab")
-
-
-@pytest.mark.parametrize(
-    ("how", "reason"),
-    [
-        ("die", "echo failed: the connection to its MCP server is closed"),
-        ("refuse", "echo needs a shorter text"),
-    ],
-)
-def test_a_server_that_fails_in_a_run_is_a_failed_step(folder: Path, how: str, reason: str) -> None:
-    said, done = running(folder, step("a", "echo", text="x"), servers=(f"{BAD} {how}",))
-    assert said.startswith("exit code 1\n")
-    assert done["errors"]["a"]["message"] == reason
 
 
 @pytest.mark.parametrize(
@@ -160,13 +120,13 @@ def test_a_server_that_fails_in_a_run_is_a_failed_step(folder: Path, how: str, r
 def test_servers_that_cannot_be_used_end_the_command_before_anything_runs(
     folder: Path, servers: tuple[str, ...], reason: str
 ) -> None:
-    said = running(folder, step("a", "echo", text="x"), servers=servers)
+    said = running(folder, ECHO, servers=servers)
     assert said == (refused(f"--mcp: {reason}"), None)
 
 
 def test_no_server_outlives_the_command(folder: Path) -> None:
     (folder / "server.sh").write_text(f"echo $$ > pid; exec {BAD}")
-    said, _ = running(folder, step("a", "echo", text="x"), servers=("sh server.sh",))
+    said, _ = running(folder, ECHO, servers=("sh server.sh",))
     assert said == "exit code 0\n"
     with pytest.raises(ProcessLookupError):
         os.kill(int((folder / "pid").read_text()), 0)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +63,9 @@ ALL = "--tools my_app:tools --handlers my_app:handlers --agents my_app:agents"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Run in a folder with a module of tools."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / "my_app.py").write_text(APP)
-    yield tmp_path
-    sys.modules.pop("my_app", None)
+def app(folder: Path) -> None:
+    """A module of tools in the folder."""
+    (folder / "my_app.py").write_text(APP)
 
 
 def ran(line: str) -> str:

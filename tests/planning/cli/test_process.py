@@ -94,10 +94,7 @@ def test_an_output_that_is_closed_is_no_error() -> None:
         ("uvicorn", "view", "the page needs starlette and uvicorn: pip install 'session-planning[view]'"),
     ],
 )
-def test_without_an_extra_it_says_what_to_install(
-    missing: str, command: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_without_an_extra_it_says_what_to_install(missing: str, command: str, reason: str) -> None:
     assert run_without(missing, *command.split()) == f"exit code 2\n--- stderr\nplanning: {reason}\n"
 
 

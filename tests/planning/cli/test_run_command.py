@@ -14,9 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 WITH = ("--tools", "step_tools:tools")
 
 
-@pytest.fixture(autouse=True)
-def folder(run_folder: Path) -> Path:
-    return run_folder
+pytestmark = pytest.mark.usefixtures("run_folder")
 
 
 def ran(*arguments: str, stdin: str | None = None) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from pathlib import Path
 from signal import SIGINT, SIGTERM, Signals
-from typing import Any
 
 import pytest
-from run_folders import COMMAND, FINE, TOOLS, Running, calls, plan, step, thought, timeless
+from cli_runs import in_process, started
+from run_folders import Running, calls, plan, step, thought, timeless
 
 pytestmark = pytest.mark.slow
 
@@ -18,20 +17,12 @@ WITH = ("--tools", "step_tools:tools")
 STOPPING = "press Ctrl-C again to stop at once"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with plans and tools."""
-    (tmp_path / "fine.json").write_text(FINE)
-    (tmp_path / "step_tools.py").write_text(TOOLS)
+@pytest.fixture(autouse=True)
+def flows(folder: Path, run_folder: None) -> None:
+    """Workflows that wait in their second step."""
     find = step("find", inputs={"topic": "larks"})
-    for name in ("sleeper", "waiter", "hanging", "stubborn", "blocking"):
-        (tmp_path / f"{name}.json").write_text(plan(find, step(name, "find"), thought("last", name)))
-    return tmp_path
-
-
-def shown(folder: Path, *arguments: str, stdout: Any = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
-    command = [*COMMAND, *arguments]
-    return subprocess.run(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+    for name in ("sleeper", "waiter", "stubborn", "blocking"):
+        (folder / f"{name}.json").write_text(plan(find, step(name, "find"), thought("last", name)))
 
 
 @pytest.mark.parametrize(("number", "code"), [(SIGINT, 130), (SIGTERM, 143)], ids=["ctrl-c", "terminated"])
@@ -55,7 +46,7 @@ def test_an_async_tool_is_cancelled_and_the_run_goes_on_later(
         "stopped: 1 of 3 done, 1 stopped, in 0.0 s\n"
     )
     (folder / "go").touch()
-    done = shown(folder, "sleeper.json", *WITH, "--resume")
+    done = in_process("run", "sleeper.json", *WITH, "--resume")
     assert (done.returncode, done.stderr) == (0, "")
     assert timeless(done.stdout) == (
         "Look into it: 1 of 3 done\n"
@@ -78,7 +69,7 @@ def test_a_tool_that_cannot_be_cancelled_is_waited_for(executor: str | None, fol
     (folder / "go").touch()
     assert running.ended() == 130
     assert "waiter  done      0.0 s  waited\nstopped: 2 of 3 done, in 0.0 s\n" in running.shown()
-    last = shown(folder, "waiter.json", "--tools", "step_tools:once", "--resume")
+    last = in_process("run", "waiter.json", "--tools", "step_tools:once", "--resume")
     assert (last.returncode, last.stderr) == (0, "")
     assert timeless(last.stdout) == (
         "Look into it: 2 of 3 done\n"
@@ -91,7 +82,7 @@ def test_a_tool_that_cannot_be_cancelled_is_waited_for(executor: str | None, fol
 
 @pytest.mark.parametrize(
     ("name", "executor"),
-    [("hanging", "threads"), ("hanging", "processes"), ("stubborn", None), ("blocking", None)],
+    [("waiter", "threads"), ("waiter", "processes"), ("stubborn", None), ("blocking", None)],
 )
 def test_a_second_signal_waits_for_nothing(name: str, executor: str | None, folder: Path) -> None:
     options = () if executor is None else ("--executor", executor)
@@ -108,8 +99,8 @@ def test_a_second_signal_waits_for_nothing(name: str, executor: str | None, fold
     assert f"{name}  stopped " in told
     assert "Traceback" not in told
     assert told.split("--- stdout\n")[0].endswith(" --resume\n")
-    (folder / "mended").touch()
-    last = shown(folder, f"{name}.json", *WITH, "--json", "--resume")
+    (folder / "go").touch()
+    last = in_process("run", f"{name}.json", *WITH, "--json", "--resume")
     assert (last.returncode, json.loads(last.stdout)["status"]) == (0, "completed")
     assert calls(folder) == sorted(["find", name, name])
 
@@ -117,7 +108,7 @@ def test_a_second_signal_waits_for_nothing(name: str, executor: str | None, fold
 @pytest.mark.parametrize("executor", [(), ("--executor", "processes")], ids=["here", "processes"])
 def test_what_a_tool_prints_is_no_part_of_the_output(executor: tuple[str, ...], folder: Path) -> None:
     (folder / "loud.json").write_text(plan(step("loud")))
-    done = shown(folder, "loud.json", *WITH, *executor, "--json")
+    done = in_process("run", "loud.json", *WITH, *executor, "--json")
     assert (done.returncode, json.loads(done.stdout)["outputs"]) == (0, {"loud": "said"})
     assert "from a process\n" in done.stderr
     assert "without an end" in done.stderr
@@ -126,18 +117,12 @@ def test_what_a_tool_prints_is_no_part_of_the_output(executor: tuple[str, ...], 
 
 def test_a_tool_that_was_given_up_prints_nothing_behind_the_result(folder: Path) -> None:
     (folder / "late.json").write_text(plan(step("late"), step("fail")))
-    done = shown(folder, "late.json", *WITH, "--timeout", "0.05", "--json")
+    done = in_process("run", "late.json", *WITH, "--timeout", "0.05", "--json")
     assert (done.returncode, json.loads(done.stdout)["status"]) == (1, "failed")
 
 
 def test_a_reader_that_goes_away_stops_the_run_and_nothing_is_lost(folder: Path) -> None:
-    running = subprocess.Popen(
-        [*COMMAND, "waiter.json", *WITH],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    running = started("run", "waiter.json", *WITH)
     assert running.stdout is not None
     assert running.stderr is not None
     with running, running.stderr as errors:
@@ -152,14 +137,14 @@ def test_a_reader_that_goes_away_stops_the_run_and_nothing_is_lost(folder: Path)
         "planning: stopped; to resume, run: planning run waiter.json --tools step_tools:tools"
         " --resume\n"
     )
-    last = shown(folder, "waiter.json", *WITH, "--json", "--resume")
+    last = in_process("run", "waiter.json", *WITH, "--json", "--resume")
     assert (last.returncode, json.loads(last.stdout)["status"]) == (0, "completed")
     assert calls(folder) == ["find", "waiter"]
 
 
 def test_nothing_is_run_when_there_is_no_room_for_the_first_line(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = shown(folder, "fine.json", *WITH, "--prompt", "larks", stdout=full)
+        done = in_process("run", "fine.json", *WITH, "--prompt", "larks", stdout=full)
     assert (done.returncode, done.stderr) == (
         1,
         "planning: cannot write the output: No space left on device\n",
@@ -169,13 +154,13 @@ def test_nothing_is_run_when_there_is_no_room_for_the_first_line(folder: Path) -
 
 def test_a_result_that_cannot_be_written_is_kept(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = shown(folder, "fine.json", *WITH, "--prompt", "larks", "--json", stdout=full)
+        done = in_process("run", "fine.json", *WITH, "--prompt", "larks", "--json", stdout=full)
     assert (done.returncode, done.stderr) == (
         1,
         "planning: cannot write the output: No space left on device\n"
         "planning: completed; to see the result, run: planning run fine.json --tools step_tools:tools"
         " --prompt larks --json --resume\n",
     )
-    again = shown(folder, "fine.json", "--json", "--resume")
+    again = in_process("run", "fine.json", "--json", "--resume")
     assert (again.returncode, json.loads(again.stdout)["memory"]) == (0, {"found": 3})
     assert calls(folder) == ["find"]

@@ -19,13 +19,11 @@ WITH = ("--tools", "step_tools:tools")
 LARKS = ("--prompt", "larks", "--var", "year=2022")
 
 
-@pytest.fixture(autouse=True)
-def folder(run_folder: Path) -> Path:
-    return run_folder
+pytestmark = pytest.mark.usefixtures("run_folder")
 
 
 @pytest.fixture
-def failed(folder: Path) -> None:
+def failed(folder: Path, run_folder: None) -> None:
     """A run that has failed."""
     run("run", "failing.json", *WITH, *LARKS)
     assert calls(folder) == ["fail", "find"]

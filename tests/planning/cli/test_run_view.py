@@ -10,7 +10,7 @@ from signal import SIGINT, SIGTERM, Signals
 from typing import Any
 
 import pytest
-from run_folders import FINE, TOOLS, Running, plan, step, thought
+from run_folders import Running, plan, step, thought
 
 pytestmark = pytest.mark.slow
 
@@ -20,16 +20,13 @@ SHOWN = "planning: the run is shown at LINK\n"
 CLOSE = "planning: press Ctrl-C to close the page\n"
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with workflows and tools, on a machine whose browser opens nothing."""
+@pytest.fixture(autouse=True)
+def flows(folder: Path, run_folder: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workflows that fail and wait, on a machine whose browser opens nothing."""
     monkeypatch.setenv("BROWSER", "true %s")
     find = step("find", inputs={"topic": "larks"})
-    (tmp_path / "fine.json").write_text(FINE)
-    (tmp_path / "failing.json").write_text(plan(find, step("fail", "find")))
-    (tmp_path / "waiter.json").write_text(plan(find, step("waiter", "find"), thought("last", "waiter")))
-    (tmp_path / "step_tools.py").write_text(TOOLS)
-    return tmp_path
+    (folder / "failing.json").write_text(plan(find, step("fail", "find")))
+    (folder / "waiter.json").write_text(plan(find, step("waiter", "find"), thought("last", "waiter")))
 
 
 def told(running: Running) -> tuple[str, str]:

@@ -17,9 +17,7 @@ from planning.cli.app import app
 ALL = ["other", "run", "what-if", "nightly"]
 
 
-@pytest.fixture(autouse=True)
-def folder(store_folder: Path) -> Path:
-    return store_folder
+pytestmark = pytest.mark.usefixtures("store_folder")
 
 
 def completed(line: str) -> list[str]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import attrs
 import pytest
 from cli_runs import ERASED_LINE, TRIAGE, plain, run, runs, written_in_terminal
-from run_folders import FAILING, FINE, TOOLS
+from run_folders import FINE
 from store_files import timeless
 from syrupy.assertion import SnapshotAssertion
 
@@ -25,18 +23,13 @@ WITH = ("--tools", "step_tools:tools", "--prompt", "larks", "--store", "runs.db"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Run in a folder with two runs in a store, and a snapshot of each."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / "step_tools.py").write_text(TOOLS)
-    for name, text in {"fine": FINE, "failing": FAILING}.items():
-        (tmp_path / f"{name}.plan.json").write_text(text)
-        run("run", f"{name}.plan.json", *WITH, name)
+def kept(folder: Path, run_folder: None) -> None:
+    """Two runs in a store, and a snapshot of each in place of its workflow."""
+    for name in ("fine", "failing"):
+        plan = (folder / f"{name}.json").rename(f"{name}.plan.json")
+        run("run", plan.name, *WITH, name)
         snapshot = open_session(SqliteStore("runs.db"), name).snapshot()
-        (tmp_path / f"{name}.json").write_text(snapshot.to_json())
-    yield tmp_path
-    sys.modules.pop("step_tools", None)
+        (folder / f"{name}.json").write_text(snapshot.to_json())
 
 
 @pytest.mark.parametrize("options", [[], ["--verbose"]], ids=["brief", "verbose"])

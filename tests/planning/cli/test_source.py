@@ -33,21 +33,15 @@ def test_a_file_that_never_ends_is_read_to_a_limit_and_refused(command: str) -> 
     ],
     ids=["missing", "a folder", "hostile"],
 )
-def test_a_file_that_cannot_be_read_is_told_in_one_line(
-    command: str, path: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_file_that_cannot_be_read_is_told_in_one_line(command: str, path: str, told: str) -> None:
     assert run(command, path) == f"exit code 2\n--- stderr\nplanning: {told}\n"
 
 
 @pytest.mark.parametrize("command", ["validate", "graph", "replay"])
 @pytest.mark.parametrize("dash", [[], ["-"]], ids=["no path", "a dash"])
-def test_standard_input_is_read_as_a_file_is(
-    command: str, dash: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_standard_input_is_read_as_a_file_is(command: str, dash: list[str], folder: Path) -> None:
     text = TRIAGE.read_text(encoding="utf-8") if command == "replay" else PLAN
-    (tmp_path / "file.json").write_text(text, encoding="utf-8")
+    (folder / "file.json").write_text(text, encoding="utf-8")
     shown = run(command, *dash, stdin=text)
     assert shown.startswith("exit code 0\n")
     assert shown == run(command, "file.json").replace("file.json", "<stdin>")

@@ -26,9 +26,8 @@ def run_tests() -> str:
 
 
 @pytest.fixture(autouse=True)
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+def session() -> Session:
     """A session in a store, whose agent works under every policy that shows."""
-    monkeypatch.chdir(tmp_path)
     session = Session(session_id="nightly", store=SqliteStore("plans.db"))
     policy = PlanPolicy(
         evidence="required",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_runs import run, written_in_terminal
-from store_files import a_store, all_of
+from store_files import all_of
 from syrupy.assertion import SnapshotAssertion
 
 from planning.cli.source import without_password
@@ -19,12 +19,7 @@ from session.stores import SqliteStore, StoreError
 NAMES = ["nightly", "other", "run", "what-if"]
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run in a folder with a store."""
-    monkeypatch.chdir(tmp_path)
-    a_store(tmp_path / "plans.db")
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("store_folder")
 
 
 def names_in(path: str) -> list[str]:

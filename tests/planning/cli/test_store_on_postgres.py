@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
-from cli_runs import run
+from cli_runs import run, run_without
 from postgres_server import ESCAPED, PASSWORD, PostgresServer
 from store_files import a_store, all_of, timeless
 from store_places import PLAN, call, mark
@@ -37,15 +34,14 @@ def bare(postgres: PostgresServer) -> str:
 
 
 @pytest.fixture
-def url(bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def url(bare: str) -> str:
     """The URL of a database with the sessions of ``plans.db``, in whose folder commands run."""
-    monkeypatch.chdir(tmp_path)
     a_store(Path("plans.db"))
     assert shown(bare, "store", "create", bare) == (
         "exit code 0\n--- stdout\nThe tables are in postgresql://127.0.0.1:5432/plans.\n"
     )
     assert run("store", "copy", "plans.db", bare).startswith("exit code 0\n")
-    yield bare
+    return bare
 
 
 def shown(url: str, *arguments: str, stdin: str | None = None) -> str:
@@ -166,9 +162,8 @@ def test_a_schema_of_its_own_is_named_in_the_url(url: str) -> None:
 
 
 def test_wrong_urls_are_refused_in_one_line_without_the_password(
-    bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    bare: str, snapshot: SnapshotAssertion
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     a_store(Path("plans.db"))
     login, _, place = bare.rpartition("@")
     wrong = {
@@ -200,14 +195,8 @@ def test_mcp_and_view_refuse_a_database_that_they_cannot_use(bare: str) -> None:
 
 
 def test_without_psycopg_the_extra_is_named(bare: str) -> None:
-    program = (
-        "import sys; sys.modules['psycopg'] = None\n"
-        "from planning.cli import main; sys.argv = ['planning', 'sessions', sys.argv[1]]; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", program, bare], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (
-        2,
-        "",
+    assert run_without("psycopg", "sessions", bare) == (
+        "exit code 2\n--- stderr\n"
         "planning: PostgresStore needs psycopg, its pool and libpq: pip install 'session-planning[postgres]'"
-        " 'psycopg[binary]'\n",
+        " 'psycopg[binary]'\n"
     )

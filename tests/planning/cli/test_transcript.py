@@ -14,7 +14,6 @@ from planning.cli.transcript import Call, TranscriptError, parse_transcript
 
 READ = Call("planning_read_plan", "{}")
 MESSAGE = said(("planning_read_plan", "{}"))
-USED = {"type": "tool_use", "id": "toolu_1", "name": "planning_read_plan", "input": {}}
 
 FORMS = {
     "one message a line": lines({"role": "user", "content": "Go."}, MESSAGE, MESSAGE),
@@ -33,11 +32,6 @@ FORMS = {
 @pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
 def test_calls_are_read_in_order_out_of_every_form(text: str) -> None:
     assert parse_transcript(text.encode()) == (READ, READ)
-
-
-def test_calls_are_read_out_of_anthropics_form() -> None:
-    message = {"role": "assistant", "content": [{"type": "text", "text": "I look."}, USED]}
-    assert parse_transcript(lines(message).encode()) == (Call("planning_read_plan", {}),)
 
 
 def test_arguments_are_handed_on_as_they_came() -> None:

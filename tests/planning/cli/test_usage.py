@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli_runs import run
-from run_folders import FINE, TOOLS
 from store_files import call, timeless
 
 from planning import PlanningToolsSection, Toolbox
@@ -32,18 +29,14 @@ COMMANDS = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Run in a folder with the store of ``planning run``, and with another one."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / ".planning").mkdir()
+def stores(folder: Path) -> None:
+    """The store of ``planning run``, and another one."""
+    (folder / ".planning").mkdir()
     for place in (".planning/runs.db", "plans.db"):
         for name in UUIDS:
             session = Session(session_id=name, store=SqliteStore(place))
             toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
             call(toolbox, "setup_plan", "c1", objective=f"Fix it in {place}", initial_steps=["Find it"])
-    yield tmp_path
-    sys.modules.pop("step_tools", None)
 
 
 def versions(place: str) -> dict[str, int]:
@@ -107,9 +100,7 @@ def test_a_deleted_session_is_named_whole() -> None:
     assert shown == f"exit code 2\n--- stderr\nplanning: the store holds no session '118'; {hint}\n"
 
 
-def test_a_run_is_resumed_by_the_beginning_of_its_session_and_as_the_last(folder: Path) -> None:
-    (folder / "step_tools.py").write_text(TOOLS)
-    (folder / "fine.json").write_text(FINE)
+def test_a_run_is_resumed_by_the_beginning_of_its_session_and_as_the_last(run_folder: None) -> None:
     given = ("fine.json", "--tools", "step_tools:tools", "--prompt", "larks")
     run("run", *given, "nightly-1")
     whole = run("run", *given, "nightly-1", "--resume")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -81,15 +79,11 @@ FORMATS = ["text", "json", "prompt", "github"]
 
 
 @pytest.fixture(autouse=True)
-def app_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Run in a folder with plans and a module of tools, and forget the module afterwards."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / "plan.json").write_text(PLAN)
-    (tmp_path / "valid.json").write_text(VALID)
-    (tmp_path / "my_tools.py").write_text(TOOLS)
-    yield
-    sys.modules.pop("my_tools", None)
+def app_folder(folder: Path) -> None:
+    """Plans and a module of tools in the folder."""
+    (folder / "plan.json").write_text(PLAN)
+    (folder / "valid.json").write_text(VALID)
+    (folder / "my_tools.py").write_text(TOOLS)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -258,6 +252,4 @@ def test_the_schema_of_given_names_allows_no_others() -> None:
     agents = json.loads(run("schema", "--agents", "writer").split("--- stdout\n")[1])
     assert agents == Capabilities(agents=["writer"]).schema()
     assert run("schema", "--tools", "my_tools:nothing").startswith("exit code 2\n")
-    reason = "version 1 has steps that call tools or handlers, and no names are given; use version 2"
-    refused = run("schema", "--version", "1", "--agents", "writer")
-    assert refused == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+    assert run("schema", "--version", "1", "--agents", "writer").startswith("exit code 2\n")

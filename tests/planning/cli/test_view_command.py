@@ -9,7 +9,6 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import TRIAGE, run, runs
+from cli_runs import TRIAGE, run, runs, started
 from syrupy.assertion import SnapshotAssertion
+from test_page import embedded
 
 from planning.observe.stores import open_session
 from session.stores import SqliteStore
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/[\w-]{24}/")
-DATA = '<script type="application/json" id="data">'
 WORKFLOW = {
     "schema_version": 2,
     "goal": "Look into it",
@@ -32,28 +31,13 @@ WORKFLOW = {
 }
 
 
-@pytest.fixture(autouse=True)
-def folder(store_folder: Path) -> Path:
-    return store_folder
-
-
-def heed_interrupts() -> None:
-    """In the child: where the tests run in the background, a shell has signals ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+pytestmark = pytest.mark.usefixtures("store_folder")
 
 
 @contextmanager
 def viewing(*arguments: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The command while it serves, and its link."""
-    command = [sys.executable, "-m", "planning", "view", *arguments]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-        preexec_fn=heed_interrupts,  # noqa: PLW1509 - it does nothing else
-    ) as running:
+    with started("view", *arguments, env={**os.environ, **environment}) as running:
         assert running.stdout is not None
         try:
             yield running.stdout.readline(), running
@@ -63,7 +47,7 @@ def viewing(*arguments: str, **environment: str) -> Iterator[tuple[str, subproce
 
 def data_at(link: str) -> Any:
     with urllib.request.urlopen(link) as page:  # noqa: S310 - our own
-        return json.loads(page.read().decode().split(DATA)[1].split("</script")[0])
+        return embedded(page.read())
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
@@ -74,11 +58,6 @@ def test_it_prints_the_link_serves_the_page_and_ends_at_a_signal(number: signal.
         running.send_signal(number)
         out, err = running.communicate(timeout=10)
     assert (running.returncode, out, err) == (code, "", "Press Ctrl-C to end.\n")
-
-
-def test_one_session_of_a_store_is_opened_at_once() -> None:
-    with viewing("plans.db", "nightly", "--no-open") as (line, _):
-        assert data_at(line.strip())["session"] == "nightly"
 
 
 @pytest.mark.parametrize(

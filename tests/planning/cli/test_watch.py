@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from cli_runs import started
 from run_folders import PATIENCE
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox
@@ -47,21 +47,13 @@ Watch = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
-def watch(tmp_path: Path) -> Iterator[Watch]:
+def watch() -> Iterator[Watch]:
     """Starts to watch the session."""
     begun: list[subprocess.Popen[str]] = []
 
     def begin(*options: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "planning", "watch", "plans.db", "nightly", *options],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no other thread
-        )
-        begun.append(process)
-        return process
+        begun.append(started("watch", "plans.db", "nightly", *options))
+        return begun[-1]
 
     yield begin
     for process in begun:

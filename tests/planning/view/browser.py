@@ -53,12 +53,7 @@ class Browser:
     """A browser, until it is closed."""
 
     def __init__(self, program: str, folder: Path) -> None:
-        """Start it.
-
-        Args:
-            program: Where it is.
-            folder: An empty folder, for what it keeps.
-        """
+        """Start the program with an empty folder for what it keeps."""
         theirs_in, self._commands = os.pipe()
         self._messages, theirs_out = os.pipe()
         self._process = subprocess.Popen(
@@ -104,13 +99,7 @@ class Browser:
         return result
 
     def page(self, *, width: int = 1280, height: int = 800, scheme: str = "light") -> Page:
-        """Open an empty page.
-
-        Args:
-            width: Of its window, in pixels.
-            height: Of its window.
-            scheme: ``light`` or ``dark``.
-        """
+        """Open an empty page in a window of this size, its colours ``light`` or ``dark``."""
         context = self.send("Target.createBrowserContext")["browserContextId"]
         target = self.send("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]

@@ -160,25 +160,28 @@ def followed(pages: ExitStack, browser: Browser, stage: Stage, fails: str, keys:
 SHOWN = "['graph', 'times', 'step', 'answer', 'change', 'totals'].filter(name => $(name).checkVisibility())"
 
 
-def test_a_page_that_follows_a_run_shows_its_answer_at_its_end(
-    pages: ExitStack, browser: Browser, stage: Stage
+@pytest.mark.parametrize(
+    ("fails", "keys", "shown", "place", "text"),
+    [
+        ("", "", ["graph", "times", "answer"], "#answer", 'Answer\n{"name":"b"}'),
+        ("a", "", ["graph", "times", "step"], "#step .wrong", "a is gone"),
+        ("a", "#tab-totals", ["times", "change", "totals"], "#where", "Version "),
+    ],
+    ids=["answer", "failure", "choice of the reader"],
+)
+def test_a_page_that_follows_a_run_shows_at_its_end(
+    pages: ExitStack,
+    browser: Browser,
+    stage: Stage,
+    fails: str,
+    keys: str,
+    shown: list[str],
+    place: str,
+    text: str,
 ) -> None:
-    page = followed(pages, browser, stage, "")
-    assert page.evaluate(SHOWN) == ["graph", "times", "answer"]
-    assert page.text("#answer") == 'Answer\n{"name":"b"}'
-
-
-def test_a_page_that_follows_a_run_shows_what_failed(
-    pages: ExitStack, browser: Browser, stage: Stage
-) -> None:
-    page = followed(pages, browser, stage, "a")
-    assert page.evaluate(SHOWN) == ["graph", "times", "step"]
-    assert page.text("#step .wrong").splitlines()[0] == "a is gone"
-
-
-def test_what_the_reader_chose_to_see_stays(pages: ExitStack, browser: Browser, stage: Stage) -> None:
-    page = followed(pages, browser, stage, "a", "#tab-totals")
-    assert page.evaluate(SHOWN) == ["times", "change", "totals"]
+    page = followed(pages, browser, stage, fails, keys)
+    assert page.evaluate(SHOWN) == shown
+    assert page.text(place).startswith(text)
 
 
 def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(

@@ -60,74 +60,44 @@ def test_steps_of_the_oldest_changes_are_where_the_run_begins(limit: int) -> Non
     assert steps_of(data) == {version: each for version, each in whole.items() if version >= data["from"]}
 
 
-def test_inputs_are_as_they_were_resolved_but_not_those_of_a_private_tool() -> None:
-    steps = (
-        WorkflowStep(step_id="find", description="Find", type="tool", name="find"),
-        WorkflowStep(
-            step_id="show", description="Show", type="tool", name="show", depends_on=("find",),
-            inputs={"row": "${find.output.0}", "by": "for ${user_prompt}", "n": 1},
-        ),
-        WorkflowStep(
-            step_id="hide", description="Hide", type="tool", name="hide", inputs={"by": "${user_prompt}"},
-        ),
-        WorkflowStep(
-            step_id="fail", description="Fail", type="tool", name="fail", inputs={"by": "${user_prompt}"},
-            on_failure="continue",
-        ),
-    )  # fmt: skip
-
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_inputs_are_as_they_were_resolved_but_not_those_of_a_private_tool(
+    is_stored: bool, tmp_path: Path
+) -> None:
     def fail(by: str) -> str:
         raise ConnectionError(by)
 
     tools = {
         "find": lambda: [{"id": 7}],
         "show": lambda row, by, n: [row, by, n],
+        "refuse": fail,
         "hide": Tool("hide", "Hide", lambda by: by, returns_private_data=True),
         "fail": Tool("fail", "Fail", fail, returns_private_data=True),
     }
-    session = Session()
-    run_workflow(Workflow(steps=steps), Capabilities(tools=tools), session=session, user_prompt="ann-9f1")
-    shown = steps_of(of_memory(session))[session.version]
-    assert shown["show"]["inputs"] == '{"row":{"id":7},"by":"for ann-9f1","n":1}'
-    assert [shown[name]["state"] for name in ("hide", "fail")] == ["completed", "failed"]
-    assert "9f1" not in str([shown["find"], shown["hide"], shown["fail"]])
-
-
-def test_a_stored_run_has_resolved_inputs_whatever_became_of_the_step(tmp_path: Path) -> None:
-    def refuse(city: str) -> str:
-        raise ToolError(f"no city {city}")
-
-    tools = {
-        "find": lambda: {"city": "Bern"},
-        "refuse": refuse,
-        "wait": lambda city: city,
-        "hide": Tool("hide", "Hide", refuse, returns_private_data=True),
+    inputs: dict[str, dict[str, Any]] = {
+        name: {"by": "${user_prompt}"} for name in ("refuse", "hide", "fail")
     }
-    steps = [WorkflowStep(step_id="find", description="Find", type="tool", name="find")]
-    steps += [
+    inputs["show"] = {"row": "${find.output.0}", "by": "for ${user_prompt}", "n": 1}
+    steps = tuple(
         WorkflowStep(
-            step_id=name, description=name, type="tool", name=name, depends_on=("find",),
-            inputs={"city": "${find.output.city}"}, on_failure="continue",
+            step_id=name, description=name, type="tool", name=name, inputs=inputs.get(name, {}),
+            depends_on=("find",) if name == "show" else (), on_failure="continue",
         )
-        for name in list(tools)[1:]
-    ]  # fmt: skip
-    session, _ = kept(tmp_path / "plans.db")
-    run_workflow(
-        Workflow(steps=tuple(steps)), Capabilities(tools=tools), session=session, user_prompt="Rain?"
-    )
-    data = of_store(tmp_path / "plans.db")
-    shown = list(steps_of(data).values())
-    running = next(each for each in shown if each.get("wait", {}).get("state") == "in_progress")
-    assert running["wait"]["inputs"] == shown[-1]["refuse"]["inputs"] == '{"city":"Bern"}'
-    assert "Bern" not in str(shown[-1]["hide"])
-    assert next(each["graph"] for each in data["changes"] if "graph" in each)["prompt"] == "Rain?"
-
-
-def test_the_output_of_a_private_tool_is_not_told() -> None:
-    tool = Tool(name="find", description="Find", function=lambda: "secret-9f1", returns_private_data=True)
-    session = Session()
-    run_workflow(a_workflow({"find": []}), Capabilities(tools={"find": tool}), session=session)
-    assert told(session, "find") == {"state": "completed", "spans": [["completed", 1]], "private": True}
+        for name in tools
+    )  # fmt: skip
+    session = kept(tmp_path / "plans.db")[0] if is_stored else Session()
+    run_workflow(Workflow(steps=steps), Capabilities(tools=tools), session=session, user_prompt="ann-9f1")
+    data = of_store(tmp_path / "plans.db") if is_stored else of_memory(session)
+    versions = list(steps_of(data).values())
+    running = next(each for each in versions if each.get("show", {}).get("state") == "in_progress")
+    shown = versions[-1]
+    resolved = '{"row":{"id":7},"by":"for ann-9f1","n":1}'
+    assert shown["show"]["inputs"] == resolved
+    if is_stored:  # in memory, nothing shows yet that these are not private
+        assert (running["show"]["inputs"], shown["refuse"]["inputs"]) == (resolved, '{"by":"ann-9f1"}')
+    assert [shown[name]["state"] for name in inputs] == ["failed", "completed", "failed", "completed"]
+    assert "9f1" not in str([shown["find"], shown["hide"], shown["fail"]])
+    assert next(each["graph"] for each in data["changes"] if "graph" in each)["prompt"] == "ann-9f1"
 
 
 def test_an_answer_is_told_at_length_and_what_leads_to_it_shortly() -> None:

@@ -1,26 +1,14 @@
 """Reads the corpus: plans that are malformed or wrong, and what must be found in each.
 
-A file of the corpus holds cases, each with a name that is a sentence:
+A file holds cases: ``=== a sentence``, ``--- text``, and where needed ``--- value`` (the document that was
+meant; ``same`` where the text is that), ``--- parsed`` (the steps as far as they can be read),
+``--- finished`` (the model ended the text by itself), and ``--- tools``, ``--- handlers`` or ``--- agents``
+with the names that exist. The text is exact, but for what is in ``<<`` and ``>>``:
 
-    === A comma after the last step is left out.
-    --- text
-    [<<step a>><<trailing_comma>>,]
-    --- value
-    [<<step a>>]
-
-The text is exact, but for what stands in ``<<`` and ``>>``, and without a line break at its end:
-
-- ``<<code>>`` or ``<<code /a/pointer>>``: a finding of this code must be given for the place where this
-  stands, with that pointer. Two at one place stand side by side.
+- ``<<code>>`` or ``<<code /a/pointer>>``: a finding of this code must be given for this place.
 - ``<<U+FEFF>>``: this character; ``<<LF>>`` a line feed, for the end of a text.
-- ``<<step a>>``: a whole step of version 1 with this id; ``<<head a>>`` its id and description, and
-  ``<<rest>>`` its other fields; ``<<thought a>>`` a step of version 2 that only thinks.
-
-After the text stand, each where it is needed: ``--- value``, the document that its author meant, as strict
-JSON, or ``--- value same``, where the text itself is that; ``--- parsed``, the steps as far as they could
-be read; ``--- finished``, where the model ended the text by itself; and ``--- tools``, ``--- handlers`` or
-``--- agents`` with the names that exist instead of the usual ones. Cases that are too large to be read by
-anyone are made in ``test_corpus``.
+- ``<<step a>>``: a step of version 1; ``<<head a>>`` its id and description, ``<<rest>>`` its other fields;
+  ``<<thought a>>`` a step of version 2 that only thinks.
 """
 
 from __future__ import annotations
@@ -63,13 +51,7 @@ class Expected:
 
 @attrs.frozen
 class Case:
-    """What the model wrote, the names that exist, and what must be found, in the order of places.
-
-    Attributes:
-        value: The document that was meant; ``NOTHING`` where it cannot be told.
-        parsed: The steps as far as they can be read; ``NOTHING`` where the case does not say.
-        finished: Whether the model ended the text by itself.
-    """
+    """What the model wrote, the names that exist, and what must be found, in the order of places."""
 
     name: str
     text: str = attrs.field(repr=False)
@@ -98,11 +80,7 @@ def corpus() -> list[Case]:
 
 
 def read_cases(path: Path) -> Iterator[Case]:
-    """The cases of one file.
-
-    Raises:
-        ValueError: The file is not written as a corpus is.
-    """
+    """The cases of one file."""
     name, parts = "", dict[str, list[str]]()
     lines: list[str] | None = None
     for line in path.read_text("utf-8").split("\n"):

@@ -42,11 +42,7 @@ def plain_values() -> st.SearchStrategy[Any]:
 
 @st.composite
 def workflows(draw: st.DrawFn, form: int = 2) -> Workflow:
-    """A valid workflow without anything remarkable.
-
-    Args:
-        form: 2 for anything that version 2 can say, 1 for what version 1 can, 0 for the older form.
-    """
+    """A valid workflow without anything remarkable, of a version, or 0 for the older form."""
     number = draw(st.integers(1, 4))
     ids: list[str] = draw(
         st.lists(st.integers(-9, 10**6).map(str), min_size=number, max_size=number, unique=True)
@@ -140,14 +136,7 @@ def _document_of(step: WorkflowStep, form: int) -> dict[str, Any]:
 
 @attrs.frozen
 class Written:
-    """A text, and where everything stands in it.
-
-    Attributes:
-        text: The text.
-        values: By path, the span of a value.
-        keys: By path, the span of a field's name.
-        characters: By path, where each character of a string starts, and where the last ends.
-    """
+    """A text, and by path the spans of its values and names, and where the characters of strings start."""
 
     text: str
     values: dict[Path, Span]
@@ -157,13 +146,7 @@ class Written:
 
 @st.composite
 def written(draw: st.DrawFn, value: Any, *, is_strict: bool = False) -> Written:
-    """A text that means a value and nothing else, spaced at random.
-
-    Args:
-        draw: Given by hypothesis.
-        value: Any JSON value.
-        is_strict: Whether the text is JSON; otherwise it may be as models write it.
-    """
+    """A text that means a value and nothing else, spaced at random: JSON, or as models write it."""
     return _Writer(draw, is_strict=is_strict).written(value)
 
 

@@ -30,17 +30,9 @@ from planning.workflow import WorkflowStep
 
 
 class Own(Executor):
-    """An executor as users may write one: a thread for each call.
-
-    Attributes:
-        sent: The arguments of its calls.
-    """
-
-    def __init__(self) -> None:
-        self.sent: list[Any] = []
+    """An executor as users may write one: a thread for each call."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        self.sent += args
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(fn, *args, **kwargs)
 

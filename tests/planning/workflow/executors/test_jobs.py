@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from json_runs import giving, values
 from run_cases import SORRY, cancelled, capable, flow, restored, states
 
-from planning.tools import StorageUnavailable, Tool, tool
+from planning.tools import Tool, tool
 from planning.workflow import Workflow, arun_workflow, run_workflow
 from planning.workflow.executors import open_executor, processes
 from session import Session
@@ -89,12 +89,6 @@ def test_a_tool_of_any_form_can_be_carried_elsewhere(called: Any, inputs: Any, o
         assert carried(called, inputs, threads) == output
 
 
-class Closed(StorageUnavailable):
-    def __init__(self) -> None:
-        super().__init__("closed today")
-        self.lock = threading.Lock()
-
-
 class Turning(Exception):
     def __reduce__(self) -> Any:
         return ValueError, ("something else",)
@@ -121,9 +115,7 @@ NOT_SENT: list[tuple[Any, dict[str, Any], str]] = [
 RAISED: list[tuple[Callable[[], BaseException], Any]] = [
     (lambda: ValueError("no", 3), failure(FAILED.format("fail"), cause="('no', 3)")),
     (lambda: Turning("turned"), failure(FAILED.format("fail"), cause="Turning: turned")),
-    (lambda: ConnectionError("gone"), failure(NO_DATA.format("fail"), "storage", "gone")),
     (lambda: FileNotFoundError("gone"), failure("fail found nothing.", "data_not_found", "gone")),
-    (Closed, failure("closed today", "storage")),
     (tools.NeverMade, failure("NeverMade", "tool")),
     (tools.Talking, failure("fail ended with Talking", "interrupted")),
     *(

@@ -75,20 +75,6 @@ def test_the_friendly_text_has_the_errors_of_each_category(what: str, snapshot: 
     assert report(*FRIENDLY[what]).to_dict()["user_friendly_error"] == snapshot
 
 
-def test_reports_are_judged_and_compared_by_what_was_found_and_not_by_the_text() -> None:
-    assert report(TOOL, text="one") == report(TOOL, text="two")
-    assert (report().ok, report(COMMENT).ok, report(COMMENT, TOOL).ok) == (True, True, False)
-    assert report(TOOL) != report(COMMENT)
-    assert report(TOOL, parsed_plan=[1]) != report(TOOL, parsed_plan=[2])
-
-
-def test_the_text_is_not_in_the_reports_repr() -> None:
-    assert repr(Report((), (), Workflow(goal="g"), [], Source("the text"))) == (
-        "Report(errors=(), warnings=(), workflow=Workflow(goal='g', steps=(), status='pending',"
-        " created_at=None, completed_at=None, owner='agent', can_modify=True), parsed_plan=[])"
-    )
-
-
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
 

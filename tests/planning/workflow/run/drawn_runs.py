@@ -59,13 +59,7 @@ def drawn_runs(draw: st.DrawFn, limit: int = 7) -> Drawn:
 def working(
     failing: frozenset[str], called: Callable[[str], object] = lambda step_id: None, **options: Any
 ) -> Capabilities:
-    """Capabilities with the tool that these workflows call.
-
-    Args:
-        failing: The steps whose calls fail.
-        called: Told of each call before anything else.
-        options: Of the tool.
-    """
+    """Capabilities with the tool that these workflows call; ``called`` hears of each call first."""
 
     async def work(used: list[str], context: ToolContext) -> str:
         step_id = str(context.values["step_id"])

@@ -53,32 +53,6 @@ def test_an_argument_of_another_kind_is_refused(
     assert str(refused.value) == message
 
 
-@pytest.mark.parametrize(
-    "inputs",
-    [
-        {"q": "${user_prompt}"},
-        {"q": {"deep": [1, ({"er": "$${x} ${user_prompt}"},)]}},
-    ],
-    ids=["whole", "nested"],
-)
-def test_a_workflow_that_refers_to_the_prompt_is_not_run_without_one(
-    inputs: dict[str, Any],
-) -> None:
-    session, calls = Session(), list[object]()
-    before = session.snapshot()
-
-    def take(inputs: dict[str, Any]) -> None:
-        calls.append(inputs)
-
-    capabilities = Capabilities(handlers={"take": take})
-    workflow = flow(thought("a"), thought("b", "a", type="handler", name="take", inputs=inputs))
-    refusal = "step 'b' refers to ${user_prompt}; give its value as user_prompt"
-    with pytest.raises(WorkflowError) as refused:
-        run_workflow(workflow, capabilities, session=session)
-    assert str(refused.value) == refusal
-    assert (session.snapshot(), calls) == (before, [])
-
-
 def test_a_run_that_began_without_a_prompt_is_resumed_without_one_and_with_an_empty_one() -> None:
     is_mended = False
 
@@ -229,6 +203,13 @@ REFUSED = [
         "step 'a' depends on 'nobody', which does not exist; add that step, or remove the dependency",
     ),
     ([thought("a"), thought("b"), thought("a")], "two steps have the id 'a'; give each its own id"),
+    *(
+        (
+            [thought("a"), called("b", "a", inputs={"q": text})],
+            "step 'b' refers to ${user_prompt}; give its value as user_prompt",
+        )
+        for text in ("${user_prompt}", {"deep": [1, ({"er": "$${x} ${user_prompt}"},)]})
+    ),
     *(([thought("a", **fields)], message) for fields, message in FIELDS),
 ]
 

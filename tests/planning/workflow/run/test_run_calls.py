@@ -248,11 +248,7 @@ LASTING = [ValueError("wrong"), ToolError("refused"), {"success": False, "error"
 
 
 def run(*failures: Any, retries: int, **options: Any) -> tuple[int, Any, list[StepRecord], tuple[str, ...]]:
-    """Run a step whose tool fails in these ways, one after the other, and then returns its calls.
-
-    Returns:
-        How often it was called, the output or the error, the records of the step, and its notes in the plan.
-    """
+    """A step whose tool fails in these ways and then works: its calls, its outcome, its records and notes."""
     session, calls = Session(), list[int]()
 
     def work() -> Any:

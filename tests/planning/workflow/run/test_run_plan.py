@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plan_notes, plan_of, thought
+from run_cases import called, capable, flow, plan_of, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_text
-from planning.plan.commands import MarkSteps
 from planning.tools import ToolError
-from planning.workflow import Capabilities, WorkflowResult, run_workflow
+from planning.workflow import Capabilities, run_workflow
 from planning.workflow.run.records import StepChanged
-from session import Session, Transaction
+from session import Session
 from session.stores import MemoryStore
-
-REPLACED = "other code replaced the plan while the workflow ran; it no longer shows this run"
 
 
 def text(session: Session) -> str:
@@ -147,86 +144,11 @@ def test_no_policy_holds_the_plan_of_a_run_up_also_where_it_is_resumed(
     )
 
 
-def test_an_agent_is_held_to_the_policy_beside_the_steps_of_a_run() -> None:
-    session = Session()
-    section = PlanningToolsSection(session=session, policy=PlanPolicy(most_in_progress=1))
-    replies = list[str]()
-
-    def act() -> None:
-        mark = {"step_id": "S002", "status": "in_progress"}
-        replies.append(Toolbox(section.tools(), session=session).call("planning_mark_step", mark).message)
-
-    run_workflow(flow(called("a"), thought("b", "a")), capable(work=act), session=session)
-    assert replies == [
-        "Refused, nothing changed. at most 1 step may be in progress; "
-        "mark S001 done, blocked or pending first"
-    ]
-
-
-def test_a_change_that_the_session_refuses_is_a_warning_with_the_reason() -> None:
-    session = Session()
-
-    def refuse(_command: Any, _transaction: Transaction) -> tuple[()]:
-        raise ToolError("no marks on Sundays")
-
-    session.register_guard(MarkSteps, refuse)
-    result = run_workflow(flow(thought("a")), capable(), session=session)
-    assert (result.status, result.warnings) == (
-        "completed",
-        ("the session refused a change of the plan, which no longer shows this run: no marks on Sundays",),
-    )
-    assert text(session) == "Find it out (active, 0 of 1 done)\nS001 pending: Do a\n  step a\n"
-
-
 # Others at the same plan
-
-
-def run_with(session: Session, act: Any, *steps: Any) -> WorkflowResult:
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-    return run_workflow(
-        flow(thought("a"), called("b", "a"), thought("c", "b"), *steps),
-        capable(work=lambda: act(toolbox) or "worked"),
-        session=session,
-    )
 
 
 SETUP = {"objective": "Mine", "initial_steps": [{"title": "x"}]}
 MINE = "Mine (active, 0 of 1 done)\nS001 pending: x\n"
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "plan"),
-    [
-        ("planning_setup_plan", SETUP, MINE),
-        ("planning_clear_plan", {}, "Find it out (abandoned, 0 of 0 done)\n"),
-    ],
-)
-def test_a_plan_that_other_code_replaces_or_clears_is_left_alone_with_a_warning(
-    tool: str, arguments: dict[str, Any], plan: str
-) -> None:
-    session = Session()
-    result = run_with(session, lambda toolbox: toolbox.call(tool, arguments) and None)
-    assert (result.status, result.warnings, text(session)) == ("completed", (REPLACED,), plan)
-
-
-def test_steps_and_marks_of_others_stay_and_the_plan_still_shows_the_run() -> None:
-    session = Session()
-
-    def act(toolbox: Toolbox) -> None:
-        assert toolbox.call("planning_add_step", {"steps": [{"title": "Tell them"}]}).success
-        for step_id, status in (("S003", "done"), ("S001", "blocked"), ("S002", "done")):
-            mark = {"step_id": step_id, "status": status, "note": "says the agent"}
-            assert toolbox.call("planning_mark_step", mark).success
-
-    result = run_with(session, act)
-    assert (result.status, result.warnings) == ("completed", ())
-    assert text(session).endswith("S004 pending: Tell them\n")
-    assert plan_notes(session) == [
-        ("blocked", ("Thought through", "says the agent")),
-        ("done", ("says the agent", "worked")),
-        ("done", ("says the agent", "Thought through")),
-        ("pending", ()),
-    ]
 
 
 FOREIGN = "the session has another active plan, which does not show this run"

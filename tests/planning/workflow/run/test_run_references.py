@@ -86,10 +86,6 @@ def test_what_was_put_in_is_never_expanded_again() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("as it is \"'\n", "as it is \"'\n"),
-        (1, "1"),
-        (True, "true"),
-        (None, "null"),
         ({"b": [1, None, "\u00fc"], "a": {}}, '{"b": [1, null, "\u00fc"], "a": {}}'),
         ((1, "two"), '[1, "two"]'),
         ({1: 2}, '{"1": 2}'),
@@ -145,11 +141,6 @@ def test_a_malformed_reference_or_one_without_a_value_is_an_error_of_its_step(
     text: str, output: Any, message: str
 ) -> None:
     assert run({"x": text}, a=output) == ([], told(message))
-
-
-def test_of_several_ids_that_a_reference_can_mean_the_longest_is_meant() -> None:
-    outputs: dict[str, Any] = {"a": {"output": "short"}, "a.output": "long"}
-    assert one("${a.output.output}", **outputs) == "long"
 
 
 class Listing(Enum):

@@ -184,24 +184,3 @@ def test_however_threads_take_turns_the_last_one_has_the_run_and_nothing_is_call
             if (each.step_id, each.status, each.called) == ("m", "in_progress", True)
         }
         assert len(mails) == len(begun) <= len(session.select_all(WorkflowRun))
-
-
-@pytest.mark.parametrize("idempotent", [True, False])
-def test_a_second_task_takes_over_a_run_and_the_first_one_ends(idempotent: bool) -> None:
-    calls: list[int] = []
-
-    async def work() -> None:
-        calls.append(1)
-        await asyncio.sleep(0)
-
-    async def scene() -> list[Any]:
-        capabilities = capable(plain_tool("work", work, idempotent=idempotent))
-        runs = [
-            arun_workflow(flow(thought("z"), called("a", "z")), capabilities, session=session) for _ in "12"
-        ]
-        return await asyncio.gather(*runs, return_exceptions=True)
-
-    session = Session()
-    first, second = asyncio.run(scene())
-    assert (str(first), second.status, calls) == (TAKEN, "completed", [1])
-    assert [run.status for run in session.select_all(WorkflowRun)] == ["completed"]

@@ -153,10 +153,6 @@ def test_each_step_gets_and_keeps_the_same_live_and_after_a_resume(value: Any) -
     assert resumed(value, MemoryStore()) == live
 
 
-def later(day: date) -> date:
-    return day + timedelta(days=1)
-
-
 TYPED: list[Any] = [
     date(2024, 1, 2), timedelta(days=-1, hours=3), timedelta(days=2, microseconds=1), UUID(int=5),
     Decimal("1.50"), PurePosixPath("/a"), Colour.RED, Row("a", [1]), Part("a", [1]),

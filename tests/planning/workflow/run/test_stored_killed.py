@@ -8,8 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -37,13 +36,6 @@ def started(folder: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-@contextmanager
-def opened(folder: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(folder / "plans.db")
-    yield store
-    store.close()
-
-
 def test_a_run_that_is_killed_at_any_moment_goes_on_where_it_was(tmp_path: Path) -> None:
     chance, kills, rounds = random.Random(KILLS), 0, 0  # noqa: S311 - moments, no secrets
     while kills < KILLS:
@@ -60,7 +52,7 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_where_it_was(tmp_path: Path)
                 process.kill()
             process.wait(60)
             assert not kept & set(lines(folder / "calls")[called:])
-            with opened(folder) as store:
+            with closing(SqliteStore(folder / "plans.db")) as store:
                 assert store.verify(SESSION) > 0
                 session = Session(session_id=SESSION, store=store)
                 register_workflow(session)

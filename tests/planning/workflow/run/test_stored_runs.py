@@ -229,51 +229,37 @@ def test_a_fork_from_before_a_step_ran_runs_it(opened: Opened) -> None:
 LOCKED = "another worker or program has been writing to the store for more than 0.05 s: try again"
 
 
+@pytest.mark.parametrize(
+    ("locked_at", "before", "after"),
+    [
+        (None, [], ["work", "hold", "work", "mail"]),
+        ("b", ["work", "hold"], ["hold", "work", "mail"]),
+        ("m", ["work", "hold", "work"], ["mail"]),  # it must be once: not without the record of it
+    ],
+)
 def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(
-    opened: Opened, other: sqlite3.Connection
-) -> None:
-    store = opened(timeout=0.05)
-    locking, session = bench(lambda: other.execute("BEGIN IMMEDIATE")), nightly(store)
-    with pytest.raises(StoreError) as refused:
-        run(locking, session)
-    assert (str(refused.value), locking.calls) == (LOCKED, ["work", "hold"])
-    other.execute("ROLLBACK")
-    tools = bench()
-    result = run(tools, session)
-    assert (result.status, tools.calls) == ("completed", ["hold", "work", "mail"])
-    assert dict(result.outputs) == {"a": "worked", "b": "held", "c": "worked", "m": "sent"}
-    assert (len(session.select_all(WorkflowRun)), store.verify("nightly")) == (1, session.version)
-
-
-def test_a_tool_that_must_be_once_is_not_called_when_the_store_refuses_the_record_of_it(
-    opened: Opened, other: sqlite3.Connection
-) -> None:
-    session, tools = nightly(opened(timeout=0.05)), bench()
-
-    def lock(event: StepChanged) -> None:
-        if event.record.step_id == "m" and not other.in_transaction:
-            other.execute("BEGIN IMMEDIATE")
-
-    session.bus.subscribe(StepChanged, lock)
-    with pytest.raises(StoreError) as refused:
-        run(tools, session)
-    assert (str(refused.value), tools.took()) == (LOCKED, ["work", "hold", "work"])
-    other.execute("ROLLBACK")
-    session.bus.unsubscribe(StepChanged, lock)
-    assert (run(tools, session).status, tools.calls) == ("completed", ["mail"])
-
-
-def test_a_store_that_refuses_before_the_first_step_leaves_nothing_and_the_session_free(
-    opened: Opened, other: sqlite3.Connection
+    opened: Opened, other: sqlite3.Connection, locked_at: str | None, before: list[str], after: list[str]
 ) -> None:
     store, tools = opened(timeout=0.05), bench()
     session = nightly(store)
-    other.execute("BEGIN IMMEDIATE")
+
+    def lock(event: StepChanged) -> None:
+        if event.record.step_id == locked_at and not other.in_transaction:
+            other.execute("BEGIN IMMEDIATE")
+
+    session.bus.subscribe(StepChanged, lock)
+    if locked_at is None:
+        other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError) as refused:
         run(tools, session)
-    assert (str(refused.value), tools.calls, store.head("nightly")) == (LOCKED, [], None)
+    assert (str(refused.value), tools.took()) == (LOCKED, before)
+    assert (store.head("nightly") is None) is (locked_at is None)
     other.execute("ROLLBACK")
-    assert run(tools, session).status == "completed"
+    session.bus.unsubscribe(StepChanged, lock)
+    result = run(tools, session)
+    assert (result.status, tools.took()) == ("completed", after)
+    assert dict(result.outputs) == {"a": "worked", "b": "held", "c": "worked", "m": "sent"}
+    assert (len(session.select_all(WorkflowRun)), store.verify("nightly")) == (1, session.version)
 
 
 def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(opened: Opened) -> None:

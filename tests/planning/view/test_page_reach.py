@@ -69,6 +69,16 @@ def test_nothing_keeps_people_out(shown: Shown, everything: str, axe: str, schem
     assert len(found) == 2 * len(tabs) + 3
 
 
+def test_axe_core_is_awake(shown: Shown, everything: str, axe: str) -> None:
+    page = shown(everything)
+    page.click("#tab-changes")
+    page.evaluate(f"{axe}; null")
+    page.evaluate(
+        "$('count').style.color = '#ccc'; $('search').ariaLabel = $('search').placeholder = ''; null"
+    )
+    assert [name for name, _ in violations(page)] == ["color-contrast", "label"]
+
+
 @pytest.mark.parametrize("width", [320, 360, 720, 1080, 1600])
 def test_no_part_is_wider_than_the_window(shown: Shown, everything: str, width: int) -> None:
     page = shown(everything, width=width)

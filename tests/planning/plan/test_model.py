@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planning import Plan, PlanStep, StepStatus, ready_steps, register_plan
 from planning.plan.facts import PlanFacts
-from planning.plan.model import format_id, index_of, listed_ids, number_of, spelled_status, written_alike
+from planning.plan.model import format_id, index_of, listed_ids, number_of, written_alike
 from session import Session
 from strategies import plans
 
@@ -29,14 +29,6 @@ def test_an_index_is_the_place_of_its_step(plan: Plan, other: str) -> None:
         assert index_of(plan.steps, step.step_id) == place
     found = index_of(plan.steps, other)
     assert (found is None) is (other not in {step.step_id for step in plan.steps})
-
-
-@pytest.mark.parametrize(
-    ("given", "status"),
-    [("Done", "done"), ("in Progress", "in_progress"), (" BLOCKED-", "blocked"), ("over", "over"), (7, 7)],
-)
-def test_a_status_is_known_however_it_is_spelled(given: object, status: object) -> None:
-    assert spelled_status(given) == status
 
 
 @given(st.integers(0, 10**12))

@@ -9,7 +9,6 @@ import pytest
 
 from planning import (
     ApprovePlan,
-    MarkStep,
     NewPlanStep,
     PlanningToolsSection,
     PlanPolicy,
@@ -18,7 +17,7 @@ from planning import (
     pending_approval,
 )
 from planning.suite import events
-from planning.suite.approval import decide_approval, state_of
+from planning.suite.approval import decide_approval
 from planning.suite.events import FrameworkChange, framework, last_change
 from session import Session
 
@@ -98,21 +97,3 @@ def test_what_a_policy_records_of_an_agent_and_what_a_user_decides_is_marked_too
 def lookup() -> str:
     """Look something up."""
     return "found"
-
-
-def test_a_plan_that_was_shown_is_known_again_by_its_digest_until_it_says_something_else(
-    session: Session,
-) -> None:
-    toolbox = toolbox_of(session, PlanPolicy(approval=True, dependencies=True))
-    assert state_of(session, "") is None
-    toolbox.call("planning_setup_plan", SETUP)
-    shown = pending_approval(session)
-    assert shown is not None
-    toolbox.call("planning_mark_step", MARK)
-    assert state_of(session, shown.digest) == "waiting"
-    session.dispatch(ApprovePlan())
-    assert state_of(session, shown.digest) == "approved"
-    session.dispatch(MarkStep("S001", "done"))
-    assert state_of(session, shown.digest) == "approved"
-    toolbox.call("planning_add_step", {"steps": [{"title": "C", "depends_on": ["S001"]}]})
-    assert state_of(session, shown.digest) is None

@@ -144,6 +144,26 @@ def names_of_changes(old: Any, new: Any) -> set[str]:
     return {field.name for field in fields(old) if getattr(new, field.name) is not getattr(old, field.name)}
 
 
+@given(
+    plans().filter(lambda plan: plan.steps and allows(plan, MarkStep)),
+    st.sampled_from(STEP_STATUSES),
+    st.none() | st.text(min_size=1),
+    st.data(),
+)
+def test_a_mark_sets_the_status_appends_the_note_and_changes_nothing_else(
+    plan: Plan, status: Any, note: str | None, data: st.DataObject
+) -> None:
+    old = data.draw(st.sampled_from(plan.steps))
+    after = reduced(plan, MarkStep(old.step_id, status, note))
+    assert after is not None
+    (new,) = [step for step in after.steps if step.step_id == old.step_id]
+    expected = {field.name: getattr(old, field.name) for field in fields(PlanStep)}
+    expected |= {"status": status, "notes": old.notes if note is None else (*old.notes, note)}
+    assert {field.name: getattr(new, field.name) for field in fields(PlanStep)} == expected
+    all_done = all(step.status == "done" for step in after.steps)
+    assert after.status == ("completed" if all_done else "active")
+
+
 @given(plans(), st.data())
 def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data: st.DataObject) -> None:
     ids = [step.step_id for step in plan.steps]

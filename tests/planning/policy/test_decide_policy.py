@@ -112,6 +112,7 @@ def test_a_command_is_refused_by_the_first_rule_that_the_page_names(
         ({"dependencies": True}, done(4), {"depends_on": {"S004": ("S009",)}}, []),
         ({"most_in_progress": 2}, begin(2, 3), {},
          "at most 2 steps may be in progress; mark S001 to S002 done, blocked or pending first"),
+        ({"most_in_progress": 1}, begin(1), {}, []),
     ],
 )  # fmt: skip
 def test_marks_keep_to_approval_and_to_their_order(

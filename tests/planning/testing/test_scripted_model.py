@@ -48,6 +48,14 @@ def test_each_request_has_the_next_turn_and_after_the_last_one_fails(path: str) 
     ]
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_a_stream_is_server_sent_events(path: str) -> None:
+    with ScriptedModel("Hello.") as model:
+        status, kind, text = post(model, path, {"stream": True})
+    assert (status, kind) == (200, "text/event-stream")
+    assert all(line.startswith(("event: ", "data: ")) for line in text.splitlines() if line)
+
+
 NAMED = {
     "/v1/chat/completions": lambda data: [data["id"], data["choices"][0]["message"]["tool_calls"][0]["id"]],
     "/v1/responses": lambda data: [data["id"], data["output"][0]["id"], data["output"][0]["call_id"]],

@@ -166,6 +166,7 @@ def test_descriptions_of_the_host_replace_those_of_the_tools_alone(session: Sess
         ({"strategy": None}, TypeError, "strategy must be a PlanningStrategy or its name, got None"),
         ({"mindset": " \n"}, ValueError, "mindset is blank: fill it in, or omit it"),
         ({"mindset": 7}, TypeError, "mindset must be a string, got int"),
+        ({"policy": "strict"}, TypeError, "policy must be a PlanPolicy, got 'strict'"),
         (
             {"descriptions": {"planning_mark": "Mark."}},
             ValueError,
@@ -189,12 +190,6 @@ def test_a_prompt_that_cannot_be_is_refused(
     with pytest.raises(error) as caught:
         PlanningToolsSection(session=session, **given)
     assert str(caught.value) == text
-
-
-def test_what_is_no_policy_is_refused(session: Session) -> None:
-    with pytest.raises(TypeError) as caught:
-        PlanningToolsSection(session=session, policy="strict")  # type: ignore[arg-type]  # the point
-    assert str(caught.value) == "policy must be a PlanPolicy, got 'strict'"
 
 
 @pytest.mark.parametrize("enabled", [False, lambda: False, lambda _params: False])

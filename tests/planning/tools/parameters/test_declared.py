@@ -1,7 +1,4 @@
-"""What a declaration says is enforced, or refused where it is declared; and rules of your own.
-
-Over 600 lines, because its tests share their declarations.
-"""
+"""What a declaration says is enforced, or refused where it is declared; and rules of your own."""
 
 from __future__ import annotations
 

@@ -418,3 +418,15 @@ def test_several_calls_can_be_one_transaction(
         assert heard == []
     assert steps_of(session) == ["Look", "Pack"]
     assert [type(event) for event in heard] == [ToolInvoked, ToolInvoked]
+
+
+def test_a_transaction_that_is_given_up_takes_its_calls_back(
+    toolbox: Toolbox, session: Session, heard: list[SessionEvent]
+) -> None:
+    before, log = session.select_latest(Plan), session.select_all(ToolInvoked)
+    with pytest.raises(RuntimeError), session.transaction():
+        toolbox.invoke("planning_clear_plan")
+        raise RuntimeError
+    assert session.select_latest(Plan) is before
+    assert session.select_all(ToolInvoked) == log
+    assert heard == []

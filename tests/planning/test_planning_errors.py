@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import pytest
 
 from planning.errors import (
     Problem,
-    ToolError,
     ToolValidationError,
     line_of,
     nearest,
@@ -51,20 +47,6 @@ def test_the_text_of_a_refusal_is_bounded_and_its_problems_are_whole(count: int)
         more = ["- and 99940 more"] if count > 60 else []
         assert lines == [f"{count} problems:", *shown, *more]
     assert error.problems == (problem,) * count
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        ToolError("It failed", {"field": "title"}),
-        ToolValidationError("blank"),
-        ToolValidationError([Problem("blank", "title"), Problem("unknown", "status")]),
-    ],
-)
-def test_an_error_can_be_pickled_and_copied(error: ToolError) -> None:
-    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301 - its own pickle
-        assert type(twin) is type(error)
-        assert (str(twin), twin.args, twin.__dict__) == (str(error), error.args, error.__dict__)
 
 
 @pytest.mark.parametrize(

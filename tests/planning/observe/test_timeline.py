@@ -201,17 +201,6 @@ def test_what_differs_between_two_versions_has_the_plan_and_what_a_policy_knows(
     }
 
 
-def test_only_the_changes_that_were_not_read_yet_are_new(session: Session) -> None:
-    recent = Recent(session)
-    assert [moment.change.version for moment in recent.new()] == [1]
-    assert [*recent.new()] == []
-    session.dispatch(MarkStep("S001", "done"))
-    session.dispatch(ToolInvoked("search", {}, "found"))
-    found = [(moment.change.version, moment.plan is not None) for moment in recent.new()]
-    assert found == [(2, True), (3, False)]
-    assert recent.plan == session.select_latest(Plan)
-
-
 def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "plans.db"))
     stored, memory = Session(session_id="s", store=store), Session(session_id="s")

@@ -1,7 +1,9 @@
-"""Where a step of a plan is, and what holds of every id."""
+"""Where a step of a plan is, what holds of every id, and plans and commands as data."""
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 
 import pytest
@@ -9,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planning import Plan, PlanStep, StepStatus, ready_steps, register_plan
+from planning.plan.commands import Command
 from planning.plan.facts import PlanFacts
-from planning.plan.model import format_id, index_of, listed_ids, number_of, spelled_status, written_alike
+from planning.plan.model import format_id, index_of, listed_ids, number_of, written_alike
 from session import Session
-from strategies import plans
+from strategies import commands, plans
 
 
 @pytest.mark.parametrize(
@@ -29,14 +32,6 @@ def test_an_index_is_the_place_of_its_step(plan: Plan, other: str) -> None:
         assert index_of(plan.steps, step.step_id) == place
     found = index_of(plan.steps, other)
     assert (found is None) is (other not in {step.step_id for step in plan.steps})
-
-
-@pytest.mark.parametrize(
-    ("given", "status"),
-    [("Done", "done"), ("in Progress", "in_progress"), (" BLOCKED-", "blocked"), ("over", "over"), (7, 7)],
-)
-def test_a_status_is_known_however_it_is_spelled(given: object, status: object) -> None:
-    assert spelled_status(given) == status
 
 
 @given(st.integers(0, 10**12))
@@ -91,3 +86,11 @@ def test_the_steps_that_can_begin_are_the_pending_ones_whose_prerequisites_are_d
     session.dispatch(PlanFacts(depends_on={"S002": ("S001", "S009"), "S003": ("S002",), "S005": ("S004",)}))
     for source in (session, session.snapshot(), session.at(session.version)):
         assert ready_steps(source) == (steps[1],)
+
+
+@given(commands() | plans())
+def test_a_value_can_be_compared_hashed_copied_and_pickled(value: Command | Plan) -> None:
+    for twin in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):  # noqa: S301 - its own pickle
+        assert twin == value
+        assert hash(twin) == hash(value)
+        assert repr(twin) == repr(value)

@@ -109,13 +109,6 @@ def test_a_process_without_the_policy_reads_and_changes_what_it_keeps(store_file
         assert plan_to_dict(again) == plan_to_dict(agent.session)
 
 
-def test_what_others_changed_is_read_once() -> None:
-    agent = Agent(PlanPolicy()).plans("A", "B", "C")
-    agent.session.dispatch(RemoveStep("S003"))
-    assert agent.mark(1, "done") == "Since you last looked: S003 was removed. S001 done. Next: S002 B"
-    assert agent.mark(2, "blocked") == "S002 blocked. No other step is open."
-
-
 def test_what_a_tool_publishes_within_a_framework_is_there_once_after_a_restart(store_file: Any) -> None:
     with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
         session, there = (Session(session_id="s", store=store) for store in (one, other))

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from planning import ApprovePlan, Plan, PlanningStrategy, PlanningToolsSection, PlanPolicy, Toolbox
+from planning import ApprovePlan, PlanningStrategy, PlanningToolsSection, PlanPolicy, Toolbox
 from planning.plan.text import NOTE, OBJECTIVE, TITLE
 from planning.prompt import Prompt
 from planning.prompt.planning_section import section_body
 from planning.suite.tools import planning_tools
 from planning.testing import MarkdownFiles
-from session import Session, select_latest
+from session import Session
 
 PLAN_TOOLS = [tool.name for tool in planning_tools(lambda: None)]
 STRATEGIES = pytest.mark.parametrize("strategy", PlanningStrategy, ids=lambda strategy: strategy.name.lower())
@@ -166,6 +166,7 @@ def test_descriptions_of_the_host_replace_those_of_the_tools_alone(session: Sess
         ({"strategy": None}, TypeError, "strategy must be a PlanningStrategy or its name, got None"),
         ({"mindset": " \n"}, ValueError, "mindset is blank: fill it in, or omit it"),
         ({"mindset": 7}, TypeError, "mindset must be a string, got int"),
+        ({"policy": "strict"}, TypeError, "policy must be a PlanPolicy, got 'strict'"),
         (
             {"descriptions": {"planning_mark": "Mark."}},
             ValueError,
@@ -191,26 +192,11 @@ def test_a_prompt_that_cannot_be_is_refused(
     assert str(caught.value) == text
 
 
-def test_what_is_no_policy_is_refused(session: Session) -> None:
-    with pytest.raises(TypeError) as caught:
-        PlanningToolsSection(session=session, policy="strict")  # type: ignore[arg-type]  # the point
-    assert str(caught.value) == "policy must be a PlanPolicy, got 'strict'"
-
-
 @pytest.mark.parametrize("enabled", [False, lambda: False, lambda _params: False])
 def test_a_disabled_section_renders_nothing_and_offers_no_tool(session: Session, enabled: object) -> None:
     section = PlanningToolsSection(session=session, enabled=enabled)  # type: ignore[arg-type]  # several forms
     prompt = Prompt(ns="t", key="t", sections=[section]).render()
     assert (prompt.text, prompt.tools, section.tools()) == ("", (), ())
-
-
-def test_two_sections_on_one_session_share_its_plan_and_reduce_once(session: Session) -> None:
-    first, second = PlanningToolsSection(session=session), PlanningToolsSection(session=session)
-    Toolbox(first.tools(), session=session).call("planning_setup_plan", {"objective": "One"})
-    Toolbox(second.tools(), session=session).call("planning_add_step", {"steps": ["Once"]})
-    plan = select_latest(session, Plan)
-    assert plan is not None
-    assert [step.step_id for step in plan.steps] == ["S001"]
 
 
 def test_the_reminder_is_the_live_plan_while_it_is_active(

@@ -233,20 +233,3 @@ def nested(kind: str, of: str, levels: int) -> dict[str, Any]:
 )
 def test_an_argument_is_said_in_a_few_words(node: Any, words: str) -> None:
     assert argument(node) == words
-
-
-@pytest.mark.parametrize(
-    ("schema", "words"),
-    [
-        ({}, "No arguments."),
-        ({"type": "object", "properties": {}}, "No arguments."),
-        ({"properties": {"a": TEXT}, "required": ["a"]}, "Arguments: a: string, required."),
-        (
-            {"properties": {"a": {**TEXT, "description": " Which\none "}, "b": TEXT}, "required": ("b",)},
-            "Arguments: a: string (Which one); b: string, required.",
-        ),
-        ({"properties": {"a": True}}, "Arguments: a: any value."),
-    ],
-)
-def test_the_arguments_of_a_tool_are_listed_with_their_descriptions(schema: Any, words: str) -> None:
-    assert arguments(schema) == words

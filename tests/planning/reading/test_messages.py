@@ -94,6 +94,27 @@ def test_a_text_is_read_with_these_findings(
     assert "\n".join(blocks) == snapshot
 
 
+DAMAGED = {
+    "a workflow": ('[{"step_id":"a","inputs":{"q":[1,-2.5]}},\n{"step_id":"b","goal":null}]', WORKFLOW),
+    "a fence": ('So:\n```json\n{"step_id": "a"}\n{"step_id": "b"}\n```\nOr [1]?', WORKFLOW),
+    "loose JSON": ("{a: 'x', /* c */ \"b\": [+1, None, 'y\\n'],\n c: \"d\"} // end", ANYTHING),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), DAMAGED.values(), ids=DAMAGED)
+def test_one_character_too_few_or_too_many_gives(
+    text: str, wanted: Wanted, snapshot: SnapshotAssertion
+) -> None:
+    lines = []
+    for place in range(len(text) + 1):
+        for extra in ("", *',"]{'):
+            damaged = text[:place] + extra + text[place + (not extra) :]
+            document = read_document(damaged, wanted)
+            found = " ".join(f"{each.code}{document.span(each)}" for each in document.found)
+            lines.append(f"{place}{extra}: {document.value!a} {found}".replace(", ", ","))
+    assert "\n".join(lines) + "\n" == snapshot
+
+
 def test_two_names_that_become_the_same_are_said() -> None:
     found = read_document({"a\ud800": 1, "a?": 2}, WORKFLOW).found
     assert [(each.code, each.message, each.hint, each.path) for each in found] == [

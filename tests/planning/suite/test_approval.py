@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from policy_cases import Agent
 
 from planning import (
     ApprovePlan,
     Plan,
-    PlanningToolsSection,
     PlanPolicy,
     RejectPlan,
     Toolbox,
@@ -24,27 +24,18 @@ SETUP = ("setup_plan", {"objective": "Open the shop", "initial_steps": ["Rent a 
 ADD = ("add_step", {"steps": ["Paint it"]})
 BEGIN = ("mark_step", {"step_id": "S001", "status": "in_progress"})
 Call = tuple[str, dict[str, Any]]
+POLICY = PlanPolicy(approval=True, dependencies=True)
 NOT_ANSWERS: list[Any] = [None, True, 1, "", "Approve", [], {}, {"decision": True}, {"approve": True}]
 
 
-class Agent:
-    """A session with an agent's plan."""
-
-    def __init__(self, *calls: Call | ApprovePlan | RejectPlan) -> None:
-        self.session = Session()
-        section = PlanningToolsSection(
-            session=self.session, policy=PlanPolicy(approval=True, dependencies=True)
-        )
-        self.box = Toolbox(section.tools(), session=self.session)
-        self.make(*calls)
-
-    def make(self, *calls: Call | ApprovePlan | RejectPlan) -> None:
-        """Make calls, and dispatch commands of the host."""
-        for each in calls:
-            if isinstance(each, tuple):
-                assert self.box.call(f"planning_{each[0]}", each[1]).success
-            else:
-                self.session.dispatch(each)
+def after(agent: Agent, *calls: Call | ApprovePlan | RejectPlan) -> Agent:
+    """The agent, after its calls and commands of the host."""
+    for each in calls:
+        if isinstance(each, tuple):
+            assert agent.toolbox.call(f"planning_{each[0]}", each[1]).success
+        else:
+            agent.session.dispatch(each)
+    return agent
 
 
 @pytest.mark.parametrize(
@@ -63,7 +54,7 @@ class Agent:
     ],
 )
 def test_what_waits(calls: tuple[Any, ...], waiting: tuple[str, ...] | None) -> None:
-    agent = Agent(*calls)
+    agent = after(Agent(POLICY), *calls)
     for source in (agent.session, agent.session.snapshot(), agent.session.at(agent.session.version)):
         pending = pending_approval(source)
         assert (None if pending is None else pending.step_ids) == waiting
@@ -97,10 +88,10 @@ def test_a_plan_that_no_policy_knows_does_not_wait(session: Session, toolbox: To
 def test_a_decision_is_carried_out_only_for_the_plan_that_was_shown(
     change: tuple[Any, ...], decision: Any, *, holds: bool
 ) -> None:
-    agent = Agent(SETUP)
+    agent = after(Agent(POLICY), SETUP)
     shown = pending_approval(agent.session)
     assert shown is not None
-    agent.make(*change)
+    after(agent, *change)
     version = agent.session.version
     assert decide_approval(agent.session, shown, decision) is holds
     if holds:

@@ -47,19 +47,6 @@ def test_a_nonsense_command_leaves_the_plan_as_it_was(plan: Plan, command: Any, 
     assert planned.select_latest(Plan) is plan
 
 
-@pytest.mark.parametrize(
-    "command",
-    [MarkStep(None, "done"), AddStep((7,)), SetupPlan("x", 7)],  # type: ignore[arg-type]
-)
-def test_a_command_of_the_wrong_types_is_a_failure_that_changes_nothing(
-    command: Any, planned: Session
-) -> None:
-    snapshot = planned.snapshot()
-    assert not planned.bus.publish(event(planned, command)).ok
-    assert planned.select_latest(Plan) is PLAN
-    assert planned.snapshot() == snapshot
-
-
 def test_an_event_that_a_tool_published_is_not_reduced_again(
     toolbox: Toolbox, session: Session, bus: InProcessEventBus
 ) -> None:

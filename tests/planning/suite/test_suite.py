@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NoReturn, cast
 
 import pytest
 from policy_cases import Agent
@@ -30,7 +29,15 @@ from planning import (
 from planning.plan.facts import PlanFacts
 from planning.suite.tools import planning_tools, register_plan
 from planning.tools import ToolError, ToolResult
-from session import Session, StoreError, ToolInvoked
+from session import (
+    InProcessEventBus,
+    Session,
+    SessionEvent,
+    StoreError,
+    ToolFailed,
+    ToolInvoked,
+    select_latest,
+)
 from session.stores import MemoryStore, SqliteStore
 
 NAMES = [
@@ -150,44 +157,6 @@ def test_arguments_that_cannot_be_read_are_judged_by_the_plan_of_their_own_sessi
         assert list(map(str, caught.value.problems)) == problems
 
 
-def test_tools_for_many_sessions_ask_whose_plan_it_is() -> None:
-    one, two = Session(), Session()
-    current: list[Session] = [one]
-    tools = planning_tools(lambda: current[0] if current else None)
-    anyone, bound = Toolbox(tools), Toolbox(tools, session=two)
-    assert anyone.call("planning_setup_plan", {"objective": "One"}).success
-    assert bound.call("planning_setup_plan", {"objective": "Two"}).success
-    assert (one.select_latest(Plan), two.select_latest(Plan)) == (
-        Plan("One", "active"),
-        Plan("Two", "active"),
-    )
-    event = one.select_latest(ToolInvoked)
-    assert event is not None and event.session_id == one.session_id
-    current.clear()
-    for arguments in ({"objective": "None"}, {}):
-        result = anyone.call("planning_setup_plan", arguments)
-        message = "planning_setup_plan was not called: no session for this call"
-        assert (result.success, result.message) == (False, message)
-
-
-def test_a_call_with_the_key_of_another_is_that_call(toolbox: Toolbox, session: Session) -> None:
-    def call(name: str, key: str | None, **arguments: Any) -> ToolResult:
-        context = {} if key is None else {"idempotency_key": key}
-        return toolbox.call(f"planning_{name}", arguments, context=context)
-
-    first, again = (call("setup_plan", "a", objective="One") for _ in range(2))
-    assert (again.message, session.version) == (first.message, 1)
-    assert call("setup_plan", "a", objective="Two").message == (
-        "planning_setup_plan was not called: it has the key of an earlier call with other "
-        "arguments. Send it as a new call."
-    )
-    assert session.select_latest(Plan) == Plan("One", "active")
-    for key in ("b", None, "b"):
-        read = call("read_plan", key)
-        assert (read.success, read.value) == (True, session.select_latest(Plan))
-        assert call("setup_plan", None, objective="One").success
-
-
 def test_the_plan_is_read_also_from_a_store_that_takes_no_change() -> None:
     store = MemoryStore()
     session = Session(session_id="s", store=store)
@@ -211,39 +180,6 @@ def test_the_plan_is_read_also_from_a_store_that_takes_no_change() -> None:
 
 def refuses(*_arguments: object, **_named: object) -> None:
     raise StoreError("the disk is full")
-
-
-def steps_of(session: Session) -> tuple[PlanStep, ...]:
-    plan = session.select_latest(Plan)
-    assert plan is not None
-    return plan.steps
-
-
-@pytest.mark.parametrize("blank", ["", "  ", "\n\t"])
-def test_blank_details_clear_the_details_of_a_step(blank: str, toolbox: Toolbox, session: Session) -> None:
-    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look", "Where?"),)))
-    for arguments in ({"step_id": "S001"}, {"step_id": "S001", "title": None, "details": None}):
-        assert toolbox.call("planning_update_step", arguments).message == (
-            "Refused, nothing changed. nothing to change; send a title or details"
-        )
-    assert toolbox.call("planning_update_step", {"step_id": "S001", "title": "Search"}).success
-    assert steps_of(session) == (PlanStep("S001", "Search", "Where?", "pending"),)
-    result = toolbox.call("planning_update_step", json.dumps({"step_id": "S001", "details": blank}))
-    assert (result.message, result.value) == ("S001 updated.", UpdateStep("S001", None, ""))
-    assert steps_of(session) == (PlanStep("S001", "Search", None, "pending"),)
-
-
-@pytest.mark.parametrize("step_id", ["S002", "S2", "s002", "2", 2, 2.0, "002", " s2 "])
-@pytest.mark.parametrize("status", ["in_progress", "in progress", "In-Progress"])
-def test_a_mark_in_another_shape_is_recorded_and_answered_as_the_plan_has_it(
-    step_id: object, status: str, toolbox: Toolbox, session: Session
-) -> None:
-    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("a"), NewPlanStep("b"))))
-    result = toolbox.call("planning_mark_step", json.dumps({"step_id": step_id, "status": status}))
-    assert (result.message, result.value) == ("S002 in_progress.", MarkStep("S002", "in_progress"))
-    assert [step.status for step in steps_of(session)] == ["pending", "in_progress"]
-    result = toolbox.call("planning_update_step", {"step_id": step_id, "title": "c"})
-    assert (result.message, result.value) == ("S002 updated.", UpdateStep("S002", "c"))
 
 
 SAME: list[tuple[str, dict[str, Any], str]] = [
@@ -340,15 +276,6 @@ def test_a_done_step_takes_more_evidence() -> None:
     assert facts is not None and facts.proofs["S001"].evidence == ("C1", "C2")
 
 
-def test_a_plan_of_many_steps_is_read_and_recalled_within_one_message(session: Session) -> None:
-    section = PlanningToolsSection(session=session)
-    toolbox = Toolbox(section.tools(), session=session)
-    toolbox.invoke("planning_setup_plan", SetupPlan("Many", (NewPlanStep("x" * 160),) * 20_000))
-    result = toolbox.call("planning_read_plan")
-    assert result.value is session.select_latest(Plan)
-    assert result.message == section.reminder()
-
-
 def test_the_examples_of_edits_are_what_they_answer(session: Session) -> None:
     tools = PlanningToolsSection(session=session, policy=PlanPolicy(agent_edits=True)).tools()
     toolbox = Toolbox(tools, session=session)
@@ -362,3 +289,144 @@ def test_a_result_has_the_seconds_that_its_call_took(toolbox: Toolbox) -> None:
     began = perf_counter()
     result = toolbox.call("planning_setup_plan", {"objective": "o"})
     assert 0 < result.elapsed <= perf_counter() - began
+
+
+# Refusals name everything at once, and no plan can trap its session
+
+
+def refusals(toolbox: Toolbox, name: str, arguments: Any) -> list[str]:
+    with pytest.raises(ToolValidationError) as caught:
+        toolbox.invoke(name, arguments)
+    return [str(problem) for problem in caught.value.problems]
+
+
+NO_PLAN = "no plan yet; call planning_setup_plan first"
+NOTHING = "nothing to change; send a title or details"
+EMPTY = "steps: empty; send at least one step"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("planning_add_step", AddStep(()), [NO_PLAN, EMPTY]),
+        ("planning_update_step", UpdateStep("S001"), [NO_PLAN, NOTHING]),
+        ("planning_update_step", UpdateStep("S001", None, "  "), [NO_PLAN]),
+        ("planning_update_step", {"step_id": "S001", "details": 7},
+         ["details: expected a string of 0 to 512 characters, got a number", NO_PLAN]),
+        ("planning_update_step", {"step_id": "S001", "title": None, "details": None, "x": 1},
+         ["x: unknown field; the fields are step_id, title, details", NO_PLAN, NOTHING]),
+        ("planning_add_step", {"steps": [], "x": 1},
+         [EMPTY, "x: unknown field; the fields are steps", NO_PLAN]),
+        ("planning_mark_step", {"step_id": "S001"},
+         ["status: missing; send one of pending, in_progress, blocked, done", NO_PLAN]),
+    ],
+)  # fmt: skip
+def test_what_is_empty_is_named_beside_everything_else(
+    toolbox: Toolbox, name: str, arguments: Any, expected: list[str]
+) -> None:
+    assert refusals(toolbox, name, arguments) == expected
+
+
+def test_an_unknown_step_is_named_beside_an_empty_change(toolbox: Toolbox) -> None:
+    toolbox.call("planning_setup_plan", {"objective": "x", "initial_steps": ["a", "b"]})
+    assert refusals(toolbox, "planning_update_step", UpdateStep("S009")) == [
+        "step_id: the plan has no step S009; its steps are S001 to S002",
+        NOTHING,
+    ]
+
+
+def test_a_plan_of_an_unknown_status_counts_as_none(toolbox: Toolbox, session: Session) -> None:
+    session.dispatch(Plan("x", cast("Any", "bogus"), (PlanStep("S001", "a", None, "pending"),)))
+    assert refusals(toolbox, "planning_mark_step", MarkStep("S001", "done")) == [NO_PLAN]
+    assert toolbox.call("planning_read_plan").error == NO_PLAN
+    assert toolbox.call("planning_setup_plan", {"objective": "again"}).success
+    assert select_latest(session, Plan) == Plan("again", "active", ())
+
+
+# Validating and reducing are one transaction: all of a call is committed, or nothing
+
+COMMANDS: dict[str, Any] = {
+    "planning_setup_plan": SetupPlan("Ship it"),
+    "planning_add_step": AddStep((NewPlanStep("Pack"),)),
+    "planning_update_step": UpdateStep("S001", "Look again"),
+    "planning_mark_step": MarkStep("S001", "done"),
+    "planning_clear_plan": ClearPlan(),
+}
+
+
+def fails(_slice: tuple[Any, ...], _event: Any) -> NoReturn:
+    raise RuntimeError("secret text")
+
+
+def steps_of(session: Session) -> list[str]:
+    plan = session.select_latest(Plan)
+    return [step.title for step in plan.steps] if plan else []
+
+
+@pytest.fixture
+def heard(bus: InProcessEventBus, toolbox: Toolbox) -> list[SessionEvent]:
+    """What the bus tells after a plan of one step was set up."""
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look"),)))
+    events: list[SessionEvent] = []
+    bus.subscribe(SessionEvent, events.append)
+    return events
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_when_a_reducer_of_the_command_raises_nothing_has_happened(
+    name: str, toolbox: Toolbox, session: Session, heard: list[SessionEvent]
+) -> None:
+    session.register_reducer(type(COMMANDS[name]), fails, Plan)
+    plan, snapshot, log = session.select_latest(Plan), session.snapshot(), session.select_all(ToolInvoked)
+
+    with pytest.raises(RuntimeError) as caught:
+        toolbox.invoke(name, COMMANDS[name])
+    assert str(caught.value) == "secret text"
+    arguments = toolbox.tools[name].examples[0].arguments
+    if "step_id" in arguments:
+        arguments = {**arguments, "step_id": "S001"}
+    result = toolbox.call(name, arguments)
+    message = f"{name} failed. Call it again, or continue without it."
+    error = f"Tool '{name}' encountered an error"
+    assert (result.success, result.message, result.error, result.value) == (False, message, error, None)
+
+    assert session.select_latest(Plan) is plan
+    assert session.snapshot() == snapshot
+    assert session.select_all(ToolInvoked) == log
+    assert [type(event) for event in heard] == [ToolFailed, ToolFailed]
+
+
+def test_a_subscriber_may_call_a_tool(toolbox: Toolbox, session: Session, bus: InProcessEventBus) -> None:
+    def follow(event: ToolInvoked) -> None:
+        if event.name == "planning_setup_plan":
+            toolbox.invoke("planning_add_step", AddStep((NewPlanStep("Follow up"),)))
+
+    bus.subscribe(ToolInvoked, follow)
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look"),)))
+    assert steps_of(session) == ["Look", "Follow up"]
+    assert [event.name for event in session.select_all(ToolInvoked)] == [
+        "planning_setup_plan", "planning_add_step",
+    ]  # fmt: skip
+
+
+def test_several_calls_can_be_one_transaction(
+    toolbox: Toolbox, session: Session, heard: list[SessionEvent]
+) -> None:
+    with session.transaction():
+        toolbox.invoke("planning_add_step", AddStep((NewPlanStep("Pack"),)))
+        assert toolbox.invoke("planning_mark_step", MarkStep("S002", "done")).success
+        assert heard == []
+    assert steps_of(session) == ["Look", "Pack"]
+    assert [type(event) for event in heard] == [ToolInvoked, ToolInvoked]
+
+
+def test_a_transaction_that_is_given_up_takes_its_calls_back(
+    toolbox: Toolbox, session: Session, heard: list[SessionEvent]
+) -> None:
+    before, log = session.select_latest(Plan), session.select_all(ToolInvoked)
+    with pytest.raises(RuntimeError), session.transaction():
+        toolbox.invoke("planning_clear_plan")
+        raise RuntimeError
+    assert session.select_latest(Plan) is before
+    assert session.select_all(ToolInvoked) == log
+    assert heard == []

@@ -202,23 +202,17 @@ NOBODY: list[Any] = [
 ]  # fmt: skip
 
 
-class Calls(list[Any]):
-    def take(self, **arguments: Any) -> str:
-        self.append(arguments)
-        return "done"
-
-
 @pytest.mark.parametrize("name", ["identifier", "email", "registration_id"])
 @pytest.mark.parametrize("value", NOBODY, ids=lambda value: ascii(value)[:30])
 def test_what_names_nobody_is_no_identifier(value: Any, name: str) -> None:
-    calls = Calls()
-    result = Toolbox([Tool("t", "T.", calls.take, requires_identifier=True)]).call("t", {name: value})
-    assert (result.code, result.message, result.user_message, result.input_request, calls) == (
+    counted = Counted()
+    result = Toolbox([tool(counted, requires_identifier=True)]).call("t", {name: value})
+    assert (result.code, result.message, result.user_message, result.input_request, counted.calls) == (
         ErrorKind.NEEDS_USER_INPUT,
         f"t was not called: ask the user first. {QUESTION}",
         QUESTION,
         QUESTION,
-        [],
+        0,
     )
 
 
@@ -236,13 +230,12 @@ def test_what_names_nobody_is_no_identifier(value: Any, name: str) -> None:
     ],
 )
 def test_an_identifier_under_another_key_is_none(arguments: Any) -> None:
-    calls = Calls()
-    tool = Tool("t", "T.", calls.take, requires_identifier=True)
+    counted = Counted()
+    asking = tool(counted, requires_identifier=True)
     for entry in ("call", "acall"):
-        assert through(entry, tool, arguments).code == ErrorKind.NEEDS_USER_INPUT
-    told = piped([tool], [{"tool": "t", "args": arguments}])["t"]
-    assert (told["code"], told["input_request"]) == ("needs_user_input", QUESTION)
-    assert calls == []
+        assert through(entry, asking, arguments).code == ErrorKind.NEEDS_USER_INPUT
+    told = piped([asking], [{"tool": "t", "args": arguments}])["t"]
+    assert (told["code"], told["input_request"], counted.calls) == ("needs_user_input", QUESTION, 0)
 
 
 @dataclass

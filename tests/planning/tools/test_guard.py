@@ -216,22 +216,6 @@ def refused(breaker: CircuitBreaker) -> tuple[str, float]:
     return caught.value.message, caught.value.retry_after
 
 
-@pytest.mark.parametrize(
-    ("failures", "reset_after", "later", "message", "wait"),
-    [
-        (5, 30.0, 18.5, "5 times in a row and is paused; try again in 12 s", 11.5),
-        (1, 0.5, 0, "1 time in a row and is paused; try again in 1 s", 0.5),
-    ],
-)
-def test_an_open_breaker_names_the_tool_how_often_it_failed_and_when_to_try_again(
-    failures: int, reset_after: float, later: float, message: str, wait: float
-) -> None:
-    clock = Clock()
-    breaker = opened(clock, failures, reset_after)
-    clock.now += later
-    assert refused(breaker) == (f"send_mail failed {message}, or continue without it", wait)
-
-
 @pytest.mark.parametrize(("later", "seconds"), [(0, 30), (12.5, 18), (29.5, 1)])
 def test_while_a_probe_runs_a_refusal_says_so(later: float, seconds: int) -> None:
     clock = Clock()

@@ -194,14 +194,6 @@ def test_private_arguments_are_compared_and_not_stored(tmp_path: Path) -> None:
     assert all(b"Zq4711" not in each.read_bytes() for each in tmp_path.iterdir())
 
 
-def test_a_refused_call_leaves_its_guessed_key_free(opened: Callable[[], Session]) -> None:
-    tool, made = counting()
-    answers = [
-        planned(opened(), tool).call("send", {"to": to}, context=guess()).success for to in (5, "Ann", "Ann")
-    ]
-    assert (answers, made, opened().select_all(RepeatedIds)) == ([False, True, True], ["Ann"], ())
-
-
 def test_the_events_of_a_guess_have_its_key_as_plain_text() -> None:
     session = Session()
     tool, _ = counting()
@@ -228,24 +220,6 @@ def test_stores_keep_the_name_that_the_event_had_first(tmp_path: Path) -> None:
         session = Session(session_id="run-7", store=store)
         planned(session)
         assert session.select_latest(RepeatedIds) is not None
-
-
-def test_the_history_of_a_session_says_that_ids_are_repeated(tmp_path: Path) -> None:
-    with closing(SqliteStore(tmp_path / "plans.db")) as store:
-        box = planned(Session(session_id="run-7", store=store))
-        for status in ("in_progress", "blocked"):
-            box.call(*mark(status), context=guess())
-    pytest.importorskip("typer", reason="needs the commands: pip install '.[cli]'")
-    from typer.testing import CliRunner
-
-    from planning.cli.app import app
-
-    shown = CliRunner().invoke(app, ["history", str(tmp_path / "plans.db")]).stdout
-    assert [line.split("  ")[-1] for line in shown.splitlines()] == [
-        "New plan: Fix the login bug. Added S001.",
-        "S001 in_progress.",
-        "RepeatedIds. S001 blocked.",
-    ]
 
 
 # Calls of one turn: the key of each, and the order in which they run

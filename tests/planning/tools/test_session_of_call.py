@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 from tool_entries import through
 
-from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, ToolValidationError, pending_approval
+from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, ToolValidationError
 from planning.plan.commands import ApprovePlan
 from planning.suite.tools import planning_tools
 from planning.tools import Tool, ToolError, ToolRegistry, execute_tools
@@ -28,38 +28,6 @@ def _no_session() -> Iterator[None]:
     token = current.set(None)
     yield
     current.reset(token)
-
-
-@pytest.fixture
-def section() -> PlanningToolsSection:
-    return PlanningToolsSection(session=current.get)
-
-
-@pytest.fixture
-def toolbox(section: PlanningToolsSection) -> Toolbox:
-    slow = Tool("slow", "Wait.", lambda _: "Waited", parameters={"type": "object"})
-    return Toolbox([*section.tools(), slow], session=current.get)
-
-
-def test_one_toolbox_keeps_the_plans_of_users_in_tasks(toolbox: Toolbox) -> None:
-    async def user(session: Session, name: str) -> None:
-        current.set(session)
-        await toolbox.acall("planning_setup_plan", {**SETUP, "objective": name})
-        for _ in range(20):
-            await toolbox.acall("slow", {})
-            await asyncio.sleep(0)
-            await toolbox.acall("planning_add_step", {"steps": [{"title": f"For {name}"}]})
-
-    async def users() -> list[Session]:
-        sessions = [Session() for _ in range(4)]
-        await asyncio.gather(*(user(session, f"User {n}") for n, session in enumerate(sessions)))
-        return sessions
-
-    sessions = asyncio.run(users())
-    plans = [session.select_latest(Plan) for session in sessions]
-    titles = [plan and [step.title for step in plan.steps[1:]] for plan in plans]
-    assert titles == [[f"For User {number}"] * 20 for number in range(4)]
-    assert [len(tool_calls(session)) for session in sessions] == [41] * 4
 
 
 SOURCES: dict[str, Callable[[], Any]] = {
@@ -246,16 +214,3 @@ def test_what_is_refused_inside_a_transaction_says_why(is_stored: bool) -> None:
         assert toolbox.call("work", {}).message == WAITS
         transaction.dispatch(ApprovePlan())
         assert toolbox.call("work", {}).message == "worked"
-
-
-def test_nobody_is_asked_to_approve_a_plan_that_was_abandoned() -> None:
-    session = Session()
-    toolbox = waiting(session)
-    for name, arguments in (("planning_setup_plan", {"objective": "Goal"}), ("planning_clear_plan", {})):
-        assert toolbox.call(name, arguments).success
-    assert pending_approval(session) is None
-    assert toolbox.call("work", {}).message == (
-        "work was not called: the plan was abandoned before it was approved; set up another plan first"
-    )
-    assert toolbox.call("planning_setup_plan", {"objective": "Another"}).success
-    assert toolbox.call("work", {}).message == WAITS

@@ -148,17 +148,6 @@ def test_what_a_tool_returns_is_reduced_only_when_the_tool_says_so(
     assert select_latest(session, Plan) == Plan("new", "active", ())
 
 
-def test_a_reducer_that_raises_makes_the_call_fail_and_leaves_nothing(session: Session) -> None:
-    def broken(_slice: tuple[Total, ...], _event: Total) -> tuple[Total, ...]:
-        raise RuntimeError
-
-    session.register_reducer(Total, append)
-    session.register_reducer(Total, broken)
-    result = through("call", ADD, {"left": 2}, session)
-    assert result.message == "add failed. Call it again, or continue without it."
-    assert (select_all(session, Total), select_all(session, ToolInvoked)) == ((), ())
-
-
 CONVERSATION: list[tuple[str, Any]] = [
     ("planning_mark_step", {"step_id": "S001", "status": "done"}),
     ("planning_setup_plan", {"objective": " "}),

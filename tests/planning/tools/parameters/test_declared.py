@@ -1,7 +1,4 @@
-"""What a declaration says is enforced, or refused where it is declared; and rules of your own.
-
-Over 600 lines, because its tests share their declarations.
-"""
+"""What a declaration says is enforced, or refused where it is declared; and rules of your own."""
 
 from __future__ import annotations
 
@@ -212,45 +209,6 @@ FETCHED = "it refers to file:///etc/passwd, which is not fetched; put the defini
 def test_a_schema_that_is_none_is_refused(schema: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=re.escape(message)):
         Tool("t", "T.", print, parameters=schema)
-
-
-REFERRING = {
-    "type": "object",
-    "properties": {"where": {"$ref": "#/$defs/place"}, "note": {"type": ["string", "null"]}},
-    "required": ["where"],
-    "$defs": {
-        "place": {
-            "type": "object",
-            "properties": {"city": {"type": "string"}, "near": {"$ref": "#/$defs/place"}},
-            "required": ["city"],
-            "additionalProperties": False,
-        }
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ('{"where": {"city": "Oslo", "near": {"city": "Moss"}}, "note": null, "more": 1}', None),
-        ('{"where": "{\\"city\\": \\"Oslo\\"}"}', None),
-        ('{"where": {"city": 1}}', "where.city: expected a string, got a number"),
-        (
-            '{"where": {"city": "a", "near": {"cty": "b"}}}',
-            "2 problems:\n- where.near.cty: unknown field; did you mean city?\n"
-            "- where.near.city: missing; send a string",
-        ),
-        ('{"note": 1}', "2 problems:\n- where: missing; send an object with city, near\n"
-         "- note: expected a string, got a number"),
-    ],
-)  # fmt: skip
-def test_a_plain_schema_is_kept_to_with_its_references(given: str, message: str | None) -> None:
-    kept: list[Any] = []
-    result = Toolbox([Tool("t", "T.", kept.append, parameters=REFERRING)]).call("t", given)
-    if message is None:
-        assert (result.success, kept[0]["where"]["city"]) == (True, "Oslo")
-    else:
-        assert (result.message, kept) == (f"Refused, nothing changed. {message}", [])
 
 
 @dataclass(frozen=True)

@@ -148,15 +148,15 @@ class Stored(Replay):
         if head is None and not version:
             return self.head
         if head is None:
-            raise self._left(deleted(self._session_id))
+            raise self._let_go(deleted(self._session_id))
         is_same = head.version != version or head.hash == self.head.hash
         if version and not (is_same and head.created_at == self.head.created_at):
-            raise self._left(replaced(self._session_id))
+            raise self._let_go(replaced(self._session_id))
         if head.version < version:
             raise StoreError(damaged(head.version + 1), version=head.version + 1)
         return head
 
-    def _left(self, error: StoreError) -> StoreError:
+    def _let_go(self, error: StoreError) -> StoreError:
         """The store has this session no more: who opens its id from now on gets what the store has."""
         known = self.store.states.get(str(self._session_id))
         if known is not None and known.past is self:
@@ -172,7 +172,7 @@ class Stored(Replay):
         if version and [each.hash for each in self.store.changes(self._session_id, version, version)] != [
             self.head.hash
         ]:
-            raise self._left(replaced(self._session_id))
+            raise self._let_go(replaced(self._session_id))
         self._next = taken = self.head
         self.head = head
         self._forget()

@@ -40,7 +40,7 @@ EVENTS = (ToolInvoked, ToolFailed, PromptRendered, PromptExecuted)
 """The events that every session may have."""
 
 _KIND = "!"
-_ITEMS: dict[str, Any] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
+_ITEMS: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 _TEXTS = {kind.__name__: (kind, read) for kind, read in AS_TEXT.items()}
 
 Unknown = Callable[[str, Mapping[str, Any]], Any]

@@ -159,6 +159,8 @@ class Store(ABC):
     def copy(self, source: SessionId, fork: StoredSession) -> None:
         """Begin a session with the changes, checkpoints and claims of another, up to the fork's version.
 
+        A name that was claimed under the fork's id before stays claimed.
+
         Raises:
             StoreError: There is no such session (``no_session_error``), one of the fork's id, or not so many
                 changes (``refuse_copy``).

@@ -209,7 +209,7 @@ class WorkerProcesses(Executor):
                 return self._ask(call, seconds)
             if wait([future], seconds).not_done:
                 pool.shutdown(kill_workers=True)
-                raise TimeoutError(f"the worker took longer than {seconds} s and was ended")
+                raise TimeoutError
             if not isinstance(future.exception(), BrokenExecutor):
                 self._idle.append(pool)
             return future.result()

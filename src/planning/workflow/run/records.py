@@ -236,10 +236,11 @@ class Clock:
         moment: The time as of the last ``now``.
     """
 
+    moment: datetime
+
     def __init__(self) -> None:
         self._seconds = 0.0
         self._text = ""
-        self.moment = datetime.fromtimestamp(0, UTC)
 
     def now(self) -> str:
         """The time, as ISO 8601 in UTC."""

@@ -18,9 +18,11 @@ from hypothesis import given, settings
 from json_runs import giving, values
 from run_cases import SORRY, cancelled, capable, flow, restored, states
 
-from planning.tools import Tool, tool
+from planning.tools import Tool, ToolContext, tool
 from planning.workflow import Workflow, arun_workflow, run_workflow
 from planning.workflow.executors import open_executor, processes
+from planning.workflow.executors.jobs import Job
+from planning.workflow.failures import StepFailed
 from session import Session
 
 FAILED = "{} failed. Call it again, or continue without it."
@@ -136,6 +138,22 @@ def test_a_failure_of_a_carried_call_keeps_its_message_and_its_code(
     called: Any, inputs: Any, error: Any
 ) -> None:
     assert carried(called, inputs) == error
+
+
+def test_a_job_carries_what_its_tool_takes_of_the_run_and_no_more() -> None:
+    def alone(left: int) -> int:
+        return left
+
+    def beside(left: int, context: ToolContext) -> int:
+        return left
+
+    def written(function: Any, values: dict[str, Any]) -> bytes:
+        return Job(Tool("work", "", function), {"left": 7}, ToolContext(None, values), None).written()
+
+    held = {"memory": threading.Lock()}
+    assert written(alone, held) == written(alone, {})
+    with pytest.raises(StepFailed):
+        written(beside, held)
 
 
 def test_a_function_that_travels_whole_shares_nothing_with_the_next_call() -> None:

@@ -110,8 +110,9 @@ def test_a_result_as_json(snapshot: SnapshotAssertion) -> None:
     assert json.dumps(told_of, indent=2) + "\n" == snapshot
 
 
+@pytest.mark.parametrize("first", [10, 1])
 @pytest.mark.parametrize("limit", [1, 3, 50])
-def test_never_more_steps_run_at_once_than_allowed_and_as_many_as_that_do(limit: int) -> None:
+def test_never_more_steps_run_at_once_than_allowed_and_as_many_as_that_do(limit: int, first: int) -> None:
     running = list[int]()
     most = 0
 
@@ -122,9 +123,9 @@ def test_never_more_steps_run_at_once_than_allowed_and_as_many_as_that_do(limit:
         await asyncio.sleep(0.01)
         running.pop()
 
-    first = [called(f"a{number}") for number in range(10)]
-    behind = [called(f"b{number}", f"a{number}") for number in range(10)]
-    result = run_workflow(flow(*first, *behind), capable(work=work), max_parallel=limit)
+    steps = [called(f"a{number}") for number in range(first)]
+    steps += [called(f"b{number}", f"a{number % first}") for number in range(10)]
+    result = run_workflow(flow(*steps), capable(work=work), max_parallel=limit)
     assert (result.status, most) == ("completed", min(limit, 10))
 
 

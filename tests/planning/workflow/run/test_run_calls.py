@@ -100,9 +100,12 @@ def test_a_step_is_skipped_with_the_value_under_the_key_of_its_tool() -> None:
     assert states(result.workflow) == {"a": "completed, skipped"}
 
 
+@pytest.mark.parametrize("idempotent", [True, False])
 @pytest.mark.parametrize("collection", [Toolbox, ToolRegistry])
-def test_steps_are_held_to_the_limits_of_the_collection_that_their_tools_are_from(collection: Any) -> None:
-    work = plain_tool("work", lambda: 1, rate_limit_key="mail")
+def test_steps_are_held_to_the_limits_of_the_collection_that_their_tools_are_from(
+    collection: Any, idempotent: bool
+) -> None:
+    work = plain_tool("work", lambda: 1, rate_limit_key="mail", idempotent=idempotent)
     tools = collection([work], limiter=RateLimiter(default="1/hour"))
     result = run_workflow(flow(called("a"), called("b", "a")), Capabilities(tools=tools))
     assert (dict(result.outputs), result.errors["b"].code) == ({"a": 1}, "rate_limit")

@@ -18,7 +18,7 @@ from tool_entries import in_async, raising, returning, through
 from planning import MarkStep, Plan
 from planning.tools import Tool, ToolError, ToolResult, ToolValidationError
 from planning.tools.errors import ErrorKind
-from session import Session, SessionEvent, ToolInvoked
+from session import Session, SessionEvent, ToolInvoked, json_form
 
 
 class Colour(Enum):
@@ -174,6 +174,16 @@ def doubled(times: int) -> Any:
 def test_a_value_that_repeats_itself_is_written_no_longer_than_a_message() -> None:
     result = through("call", returning(doubled(60)), {}, Session())
     assert (result.success, len(result.message) <= MOST) == (True, True)
+
+
+def test_a_value_is_cut_where_it_repeats_too_many_parts_and_not_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(json_form, "_MOST_REPEATS", 10)
+    one, cut = [1, 2], "... (cut: the values before repeat more than 10 parts)"
+    value = {"rows": [[n] for n in range(50)], "ones": [one] * 6}
+    expected = {"rows": value["rows"], "ones": [one] * 4 + [cut] * 2}
+    assert ToolResult(True, "ok", value).to_dict()["value"] == expected
 
 
 # What events keep of a call stays as it was, whatever the tool does to its own objects later

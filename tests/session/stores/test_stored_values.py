@@ -409,6 +409,7 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "very deep": (lambda: Thing(nested(50_000)), "an item of the slice Thing is nested too deep"),
     "a time as text": (lambda: Due("soon"), f"{NOT_A_TIME}'soon'"),  # type: ignore[arg-type]
+    "a time as a number": (lambda: Due(5), f"{NOT_A_TIME}5"),  # type: ignore[arg-type]
 }
 
 

@@ -180,10 +180,14 @@ def test_a_private_slice_is_in_no_store_and_stays_at_a_rewind(place: Place) -> N
     session.register_reducer(Secret, append, is_private=True)
     session.dispatch(Secret(12345678))
     assert session.version == 0
-    session.dispatch(Note("open"))
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("open"))
+        transaction.dispatch(Secret(123456789))
     session.rewind(0)
-    assert session.select_all(Secret) == session.at(1).select_all(Secret) == (Secret(12345678),)
+    secrets = (Secret(12345678), Secret(123456789))
+    assert session.select_all(Secret) == session.at(1).select_all(Secret) == secrets
     assert session.version == 2
+    assert session.history()[0].events == (Note("open"),)
     kept = [change.text for change in store.changes("run-7", 1, 9)]
     kept += [checkpoint.text for checkpoint in store.checkpoints("run-7", 9, 9)]
     assert [text for text in kept if "12345678" in text or "Secret" in text] == []

@@ -41,6 +41,7 @@ __all__ = ["Reach", "tried"]
 _ARGUMENTS = (
     *("-q", "-x", "-s", "--snapshot-warn-unused", "--hypothesis-profile=mutants"),
     *("-m", "not slow and not interrupting and not browser"),
+    *("-o", "faulthandler_timeout=60"),  # a test that hangs notices
     *("-p", "no:cacheprovider", "-p", "syrupy", "-p", "_hypothesis_pytestplugin"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::DeprecationWarning"),
 )

@@ -18,7 +18,7 @@ from google.adk.sessions import InMemorySessionService
 from google.adk.tools.function_tool import FunctionTool
 from google.genai.types import Content, FunctionResponse, Part
 
-from planning import PlanPolicy
+from planning import ApprovePlan, PlanPolicy
 from planning.integrations.google_adk import PlanningToolset
 from session import Session, ToolFailed
 
@@ -109,6 +109,15 @@ async def test_an_answer_is_for_the_plan_that_was_shown() -> None:
     )
     assert await talk.answer(True) == [WAITS]
     assert (talk.done, facts_of(session).approval) == ([], "waiting")
+
+
+async def test_a_call_that_the_user_rejects_is_not_made_though_its_plan_was_approved_elsewhere() -> None:
+    session = Session()
+    talk = Conversation(session, APPROVAL, turn(SHOP), turn(RENT), said())
+    await talk.say()
+    session.dispatch(ApprovePlan())
+    assert await talk.answer(False) == ["The user rejected this call."]
+    assert (talk.done, facts_of(session).approval) == ([], "approved")
 
 
 async def test_approval_of_the_plan_is_not_the_answer_to_a_question_of_the_tool() -> None:

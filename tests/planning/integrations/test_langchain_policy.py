@@ -184,6 +184,17 @@ def test_the_approval_of_another_plan_is_not_told_as_that_of_the_plan_that_was_s
 
 
 @pytest.mark.parametrize("is_async", [False, True])
+def test_a_graph_that_keeps_nothing_is_not_interrupted_and_its_work_waits(*, is_async: bool) -> None:
+    agent = Agent(APPROVAL, [[SHOP], [WORK], "May I?"])
+    result = agent.run(is_async=is_async)
+    assert (asked_for(result), agent.worked, agent.facts(result).approval) == ([], [], "waiting")
+    assert [each.content for each in result["messages"]][-2:] == [
+        "work was not called: the plan waits for approval; end your turn and ask the user to approve it",
+        "May I?",
+    ]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
 def test_an_agent_without_a_policy_is_held_by_that_of_another_section(*, is_async: bool) -> None:
     session = Session()
     PlanningToolsSection(session=session, policy=PlanPolicy(approval=True, evidence="required"))

@@ -26,6 +26,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from planning import AddStep, PlanningToolsSection, PlanPolicy, plan_text
+from planning.integrations._pydantic_messages import _Unchecked
 from planning.integrations.pydantic_ai import Planning
 from planning.plan.commands import NewPlanStep
 from planning.plan.facts import EvidenceCall
@@ -170,3 +171,14 @@ class TestMessageHistory:
         run(agent, "Go on", message_history=messages)
         assert text_of(session).endswith("S003 done: Count the money")
         assert rewinds(session) == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [(str, "[1"), (str.encode, b"[1"), (lambda text: bytearray(text.encode()), b"[1")],
+    ids=["text", "bytes", "bytearray"],
+)
+def test_arguments_are_read_of_all_that_a_model_may_send(sent: Any, kept: Any) -> None:
+    read = _Unchecked().validate_json
+    assert read(sent('{"step_id": "S001"}')) == {"step_id": "S001"}
+    assert [*read(sent("[1")).values()] == [kept]

@@ -105,6 +105,22 @@ async def test_what_a_model_reads_while_the_user_decides(name: str, snapshot: Sn
 
 
 @in_both_eras
+async def test_the_user_answers_with_a_form(mode: str) -> None:
+    forms = list[Any]()
+
+    async def answer(_ctx: Any, params: Any) -> types.ElicitResult:
+        forms.append(params.requested_schema)
+        return types.ElicitResult(action="cancel")
+
+    async with Client(serving(Session()), mode=mode, elicitation_callback=answer) as client:
+        await conversation(client, SHOP)
+    decision = {"type": "string", "enum": ["approve", "reject"], "description": "May the work begin?"}
+    reason = {"type": "string", "description": "If you reject it: what should change?"}
+    properties = {"decision": decision, "reason": reason}
+    assert forms == [{"type": "object", "properties": properties, "required": ["decision"]}]
+
+
+@in_both_eras
 async def test_a_client_that_cannot_ask_reads_why_the_work_waits(mode: str) -> None:
     async with Client(serving(Session()), mode=mode) as client:
         shown = await conversation(client, SHOP, WORK)

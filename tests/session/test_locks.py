@@ -40,6 +40,7 @@ def use(lock: ProcessLock, ended: list[str]) -> None:
         assert given == "given"
 
 
+@pytest.mark.interrupting
 def test_a_lock_is_free_at_once_wherever_an_exception_comes() -> None:
     lock = ProcessLock()
     use(lock, [])

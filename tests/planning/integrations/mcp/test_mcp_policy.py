@@ -108,7 +108,7 @@ async def test_what_a_model_reads_while_the_user_decides(name: str, snapshot: Sn
 async def test_the_user_answers_with_a_form(mode: str) -> None:
     forms = list[Any]()
 
-    async def answer(_ctx: Any, params: Any) -> types.ElicitResult:
+    async def answer(context: Any, params: Any) -> types.ElicitResult:
         forms.append(params.requested_schema)
         return types.ElicitResult(action="cancel")
 

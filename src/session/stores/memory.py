@@ -146,7 +146,7 @@ class MemoryStore(Store):
             checkpoints = [each for each in kept.checkpoints if each.version <= fork.version]
             claims = self._claims.get(str(source), {})
             early = {name: version for name, version in claims.items() if version <= fork.version}
-            self._claims.setdefault(str(fork.session_id), {}).update(early)
+            self._claims[str(fork.session_id)] = early | self._claims.get(str(fork.session_id), {})
             self._kept[str(fork.session_id)] = _Kept(fork, kept.changes[: fork.version], checkpoints)
 
     def claims(self, session_id: SessionId) -> Sequence[tuple[str, int]]:
@@ -164,7 +164,7 @@ class MemoryStore(Store):
         with self.lock(head.session_id), self._guard.lock:
             refuse_copy(head, head, self.head(head.session_id))
             kept = _Kept(head, list(changes), list(checkpoints)[::-1])
-            self._claims.setdefault(str(head.session_id), {}).update(claims)
+            self._claims[str(head.session_id)] = dict(claims) | self._claims.get(str(head.session_id), {})
             self._kept[str(head.session_id)] = kept
 
     def sessions(self, limit: int | None = None) -> Sequence[StoredSession]:

@@ -7,6 +7,8 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ from planning.workflow.model import OnFailure
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged as RunLog
 from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
-from session import Session
+from session import Session, ToolInvoked
 from session.errors import StoreError
 from session.stores import MemoryStore, SqliteStore, Store
 
@@ -282,3 +284,19 @@ def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(o
     asyncio.run(scene("work", "hold", "work", "work"))
     assert threads
     assert threading.get_ident() not in threads
+
+
+@dataclass
+class When:
+    on: date
+
+
+def test_the_event_of_a_call_has_its_arguments_in_a_form_that_can_be_stored() -> None:
+    def work(when: When) -> str:
+        return when.on.isoformat()
+
+    session = nightly(MemoryStore())
+    steps = flow(called("a", inputs={"when": {"on": "2026-01-02"}}))
+    result = run_workflow(steps, capable(work=work), session=session)
+    assert dict(result.outputs) == {"a": "2026-01-02"}
+    assert [each.params for each in session.select_all(ToolInvoked)] == [{"when": {"on": "2026-01-02"}}]

@@ -131,6 +131,17 @@ async def test_approval_of_the_plan_is_not_the_answer_to_a_question_of_the_tool(
     assert await talk.answer(True) == ["This tool call requires confirmation, please approve or reject."]
 
 
+async def test_a_reply_is_a_result_and_a_refusal_an_error() -> None:
+    talk = Conversation(Session(), APPROVAL, turn(SHOP), turn(mark("S009")), said())
+    await talk.say()
+    parts = [part for content in talk.model.requests[-1].contents for part in content.parts or ()]
+    responses = [part.function_response.response for part in parts if part.function_response is not None]
+    assert responses == [
+        {"result": "Plan set: S001 to S002. Ask the user to approve it first."},
+        {"error": "Refused, nothing changed. step_id: the plan has no step S009; its steps are S001 to S002"},
+    ]
+
+
 async def test_a_policy_for_other_tools_needs_the_toolset_as_a_plugin() -> None:
     planning = PlanningToolset(policy=APPROVAL)
     agent = LlmAgent(name="clerk", model=ScriptedLlm(script=[said()]), tools=[planning])

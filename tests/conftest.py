@@ -28,6 +28,7 @@ from session.stores import SqliteStore
 
 AXE = Path(__file__).parent.parent / ".cache" / "axe-core" / "4.14.1.js"
 SERVER = shutil.which("valkey-server") or shutil.which("redis-server")
+SLOW = {"slow", "browser", "interrupting"}
 
 
 @pytest.fixture
@@ -127,10 +128,7 @@ def postgres() -> PostgresServer:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """One browser for all tests of a process."""
     program = chromium()
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("chromium is not installed")
-        pytest.skip("chromium is not installed")
+    assert program is not None, "chromium is not installed"
     browser = Browser(program, tmp_path_factory.mktemp("chromium"))
     yield browser
     browser.close()
@@ -139,11 +137,18 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def axe() -> str:
     """The script of axe-core."""
-    if not AXE.exists():
-        if os.environ.get("CI"):
-            pytest.fail("axe-core is not there; scripts/axe-core brings it")
-        pytest.skip("axe-core is not there; scripts/axe-core brings it")
+    assert AXE.exists(), "axe-core is not there; scripts/axe-core brings it"
     return AXE.read_text("utf-8")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files of slow tests: at the end, one processor would wait for the other."""
+    slow = {item.path for item in items if is_slow(item)}
+    items.sort(key=lambda item: item.path not in slow)
+
+
+def is_slow(item: pytest.Item) -> bool:
+    return not SLOW.isdisjoint(mark.name for mark in item.iter_markers())
 
 
 def pytest_collection_finish() -> None:
@@ -158,8 +163,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("no Valkey or Redis server: apt-get install redis-server, then make test")
     if item.get_closest_marker("postgres") is not None and programs() is None:
         pytest.skip("no PostgreSQL: apt-get install postgresql, then make test")
-    if "CI" not in os.environ and item.get_closest_marker("slow") is not None:
-        pytest.skip("slow, starts and kills processes: CI=true make test runs these too")
+    if "CI" not in os.environ and is_slow(item):
+        pytest.skip("slow, or in a browser: CI=true make test runs these too")
 
 
 def pytest_unconfigure() -> None:

@@ -23,7 +23,7 @@ from postgres_server import PostgresServer
 
 from planning.testing import ScriptedModel
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 PAGE = Path(__file__).parents[1] / "docs" / "howto" / "serve-with-fastapi.md"
 USERS = ("bob", "eve", "fay", "gus", "hal", "ida", "jan", "kim")

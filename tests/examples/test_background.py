@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BACKGROUND = Path(__file__).parents[2] / "examples" / "background"
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_resumes_and_no_step_is_done_twice(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(BACKGROUND / "orchestrator.py")],

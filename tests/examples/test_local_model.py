@@ -40,7 +40,7 @@ pytestmark = [
 ]
 long = pytest.mark.skipif(
     "LOCAL_MODEL" not in os.environ,
-    reason="the small model writes for a minute: LOCAL_MODEL=1, as in make soak",
+    reason="the small model needs a minute: LOCAL_MODEL=1, as in make soak",
 )
 agent: dict[str, Any] = run_path(str(ROOT / "examples" / "local" / "agent.py"))
 Start = Callable[..., OpenAI]
@@ -112,6 +112,7 @@ def test_any_key_does_and_none_is_an_error_of_the_client(
         OpenAI(base_url=str(client.base_url))
 
 
+@long
 def test_a_template_may_drop_the_tools_which_the_tokens_show(start: Start) -> None:
     offered = openai.tools(section_of())
     dropping, showing = start(), start(template=TOOLS)
@@ -140,6 +141,7 @@ def test_fewer_tools_need_as_many_tokens_as_the_page_says(start: Start) -> None:
     assert count() + len(body) == pytest.approx(1_150, abs=60)
 
 
+@long
 def test_a_request_that_does_not_fit_is_refused_and_a_prompt_limit_makes_it_fit(start: Start) -> None:
     client = start("--context", "1024")
     with pytest.raises(APIStatusError) as refused:
@@ -201,6 +203,7 @@ def search(query: str, limit: int = 3) -> str:
     return query * limit
 
 
+@long
 def test_a_schema_that_names_tools_constrains_a_workflow_from_its_first_character(start: Start) -> None:
     client: Any = start()
     form = {"name": "plan", "schema": Capabilities(tools=[search]).schema(version=1)}

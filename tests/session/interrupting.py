@@ -25,7 +25,7 @@ _STORES = (str(Path(stores.__file__ or "").parent),)
 _THEIRS = (contextlib.__file__, threading.__file__)
 
 # Of the places; a quarter of that on a server. `make soak` tries all of them.
-SHARE = float(os.environ.get("INTERRUPTS", "0.003" if "CI" in os.environ else "0.001"))
+SHARE = float(os.environ.get("INTERRUPTS", "0.002"))
 SEED = int(os.environ.get("INTERRUPTS_SEED") or random.SystemRandom().randrange(10**6))
 AGAIN = f"INTERRUPTS_SEED={SEED} draws these again"
 T = TypeVar("T")

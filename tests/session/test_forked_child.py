@@ -118,6 +118,7 @@ print("done")
     assert printed(COMMON + holder + program) == "0\n0\n0\n0\ndone\n"
 
 
+@pytest.mark.slow
 def test_a_child_that_is_forked_at_any_moment_finds_whole_commits() -> None:
     program = """
 over = False

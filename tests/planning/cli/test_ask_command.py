@@ -223,6 +223,7 @@ def test_what_cannot_be_asked_is_refused(snapshot: SnapshotAssertion) -> None:
     assert shown == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "options", "line"),
     [

@@ -64,6 +64,7 @@ def test_beyond_this_machine_a_token_is_required(monkeypatch: pytest.MonkeyPatch
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
 )
@@ -97,6 +98,7 @@ def running(folder: Path, *steps: dict[str, object], servers: tuple[str, ...]) -
     return said, json.loads(result) if result else None
 
 
+@pytest.mark.slow
 def test_a_plan_runs_with_the_tools_of_several_servers(folder: Path) -> None:
     steps = [
         step("echo", step_id="a", inputs={"text": "ab", "count": 2}),

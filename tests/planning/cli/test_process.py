@@ -84,6 +84,7 @@ def test_an_output_that_is_closed_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "command", "reason"),
     [

@@ -31,7 +31,7 @@ WORKFLOW = {
 }
 
 
-pytestmark = pytest.mark.usefixtures("store_folder")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("store_folder")]
 
 
 @contextmanager

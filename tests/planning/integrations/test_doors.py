@@ -196,7 +196,7 @@ def test_every_door_gives_the_same_plans_replies_and_history(doors: list[type[Do
         [*each] for _, each in groupby(filter(installed, TABLE), lambda entry: entry.driver.split(":")[0])
     ]
 
-    @settings(max_examples=max(4, EXAMPLES // 3))
+    @settings(max_examples=max(4, EXAMPLES // 4))
     @given(turns(), st.integers(0, 5))
     def check(history: Turns, variant: int) -> None:
         calls = [call for turn in history for call in turn]

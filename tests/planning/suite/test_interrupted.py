@@ -421,7 +421,7 @@ def test_a_run_whose_engine_has_no_memory_ends(tmp_path: Path) -> None:
         if time == 1 and point[0].co_qualname.startswith(("_Workers.", "Writer._write", "to_the_end"))
     ]
     assert len(found) > 200
-    for point, time in found:
+    for point, time in drawn(found, max(0.2, SHARE), "workflow"):
         strike = partial(strike_at, act, point, time, NO_MEMORY)
         worlds.judge("workflow", strike, NO_MEMORY, after, shown(point, time))
     worlds.assert_right()

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TEST = """
 import pytest
 from planning import Plan, PlanStep, PlanningStrategy, PlanningToolsSection, tool_definitions
@@ -44,6 +46,7 @@ def run(folder: Path, *options: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_each_snapshot_is_a_readable_file_that_mirrors_its_test(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").touch()
     for layout in LAYOUTS:

@@ -28,10 +28,9 @@ def listed(number: int, **fields: Any) -> Any:
     }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
 def test_nothing_in_the_list_keeps_people_out(
-    pages: ExitStack, browser: Browser, stage: Stage, axe: str, scheme: str, width: int
+    pages: ExitStack, browser: Browser, stage: Stage, axe: str, width: int, scheme: str
 ) -> None:
     damaged = {"id": "s/0", "version": 1, "changed": 0, "problem": "damaged"}
     states = ("working", "waiting", "finished", "failed", "stopped")

@@ -169,6 +169,7 @@ class Counting(StoreSource):
         return super().open(name)
 
 
+@pytest.mark.slow
 def test_two_hundred_clients_share_one_reading_of_the_session(path: Path) -> None:
     source = Counting(path, None)
     with serving(source) as link:
@@ -182,6 +183,7 @@ def test_two_hundred_clients_share_one_reading_of_the_session(path: Path) -> Non
     assert source.opened == 1
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning.serving, "_PATIENCE", 0.3)
     page = b"x" * 50_000_000
@@ -193,6 +195,7 @@ def test_a_client_that_reads_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch)
         assert client.get("/")[1] == page.decode()
 
 
+@pytest.mark.slow
 def test_damage_and_the_loss_of_the_store_are_told_and_the_page_goes_on(path: Path) -> None:
     mark(path)
     with serving(StoreSource(path, None)) as link:

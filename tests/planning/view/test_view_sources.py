@@ -104,6 +104,7 @@ run_workflow(Workflow(goal="Rest", steps=(step,)), Capabilities(tools={"sleep": 
 """
 
 
+@pytest.mark.slow
 def test_a_run_whose_process_is_killed_is_stopped_on_the_page_though_nothing_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def begun(pg: Pg) -> Session:
     return session
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["restart", "crash"])
 def test_a_server_that_is_away_is_an_error_and_what_comes_after_needs_no_reopening(
     pg: Pg, how: signal.Signals
@@ -155,6 +156,7 @@ def test_every_call_ends_while_a_table_is_locked(pg: Pg, table: str, free: set[s
     assert store.verify("run-7") == session.version
 
 
+@pytest.mark.slow
 def test_every_call_ends_while_a_pooler_waits_for_its_server(pg: Pg) -> None:
     with cutting(pg.server.port) as proxy:
         kept, other = (pg.again(proxy.port, timeout=0.2) for _ in range(2))

@@ -99,6 +99,7 @@ def test_a_watch_hears_at_once_of_a_session_that_is_restored_or_deleted(
             found.result(20)
 
 
+@pytest.mark.slow
 def test_watches_go_on_after_the_server_was_away(schema: str) -> None:
     with running() as server:
         store = PostgresStore(server.conninfo, schema=schema)

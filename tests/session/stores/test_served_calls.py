@@ -166,6 +166,7 @@ SCRIPTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(drawn=st.lists(SCRIPTS, min_size=1, max_size=3))
 def test_every_call_is_what_it_was_answered(

@@ -14,6 +14,7 @@ from postgres_server import place_of
 ROUNDS, WRITES = (os.environ["FORKS"], "50") if "FORKS" in os.environ else ("1", "8")  # `make soak` has many
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_what_parent_child_and_other_processes_write_is_in_the_store(kind: str, tmp_path: Path) -> None:
     file, place = str(tmp_path / "go"), place_of(kind, tmp_path)

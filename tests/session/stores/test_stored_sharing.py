@@ -195,6 +195,7 @@ while session.version < 2_000:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_that_write_without_a_pause_both_get_on(path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     words = [sys.executable, "-c", WRITER, str(path)]

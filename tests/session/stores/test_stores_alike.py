@@ -41,13 +41,14 @@ def workers() -> Iterator[ProcessPoolExecutor]:
         yield workers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_what_two_processes_do_at_once_is_one_history_that_answers_both(
     kind: str, tmp_path: Path, workers: ProcessPoolExecutor
 ) -> None:
     reached, place = Counter[str](), place_of(kind, tmp_path)
 
-    @settings(max_examples=max(4, EXAMPLES // 2))
+    @settings(max_examples=max(4, EXAMPLES // 4))
     @given(st.tuples(turns(), turns()))
     def check(histories: tuple[Turns, Turns]) -> None:
         calls: dict[str, Call] = {}

@@ -101,6 +101,7 @@ def test_views_that_never_end_do_not_hold_the_schema_up(tmp_path: Path) -> None:
         assert (database.execute("SELECT * FROM v")["error"]) == LATE
 
 
+@pytest.mark.slow
 def test_views_of_views_beyond_all_measure_are_told(tmp_path: Path) -> None:
     views = "".join(
         f"CREATE VIEW v{i} AS SELECT a.x FROM v{i - 1} AS a, v{i - 1} AS b;" for i in range(1, 30)
@@ -116,6 +117,7 @@ def test_views_of_views_beyond_all_measure_are_told(tmp_path: Path) -> None:
             database.get_schema()
 
 
+@pytest.mark.slow
 def test_a_column_that_never_ends_to_be_computed_ends_at_the_limit(tmp_path: Path) -> None:
     made = make(tmp_path / "t.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1); CREATE TABLE u (x)")
     sql = f"CREATE TABLE t (a, b AS ({BOMB}))"

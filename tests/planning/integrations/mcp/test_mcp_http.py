@@ -270,6 +270,7 @@ async def test_an_answer_may_take_longer_than_its_request() -> None:
         assert said(await client.call_tool("slow")) == "done"
 
 
+@pytest.mark.slow
 async def test_a_flood_is_refused_and_the_server_goes_on() -> None:
     limits = Limits(connections=20, waiting=100, sessions=30)
     async with over_http(build_server(), limits=limits) as url:

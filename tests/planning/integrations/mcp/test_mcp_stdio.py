@@ -85,6 +85,7 @@ def test_what_was_sent_before_the_end_of_the_input_is_answered() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_nothing_but_the_protocol_is_on_standard_output(tmp_path: Path) -> None:
     (tmp_path / "loud_tools.py").write_text(TOOLS)
     document = {

@@ -300,6 +300,7 @@ def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
     assert "secret" not in result.session.snapshot().to_json()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_each_time_or_hangs_whole_fails_its_own_step_alone(
     kept: dict[str, Executor | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +329,7 @@ def test_a_worker_that_dies_each_time_or_hangs_whole_fails_its_own_step_alone(
     assert states(result.workflow) == statuses
 
 
+@pytest.mark.slow
 def test_a_broken_pool_leaves_the_rest_for_another(kept: dict[str, Executor | None], tmp_path: Path) -> None:
     first, once, deadly = (tmp_path / name for name in ("first", "once", "deadly"))
     steps = flow(

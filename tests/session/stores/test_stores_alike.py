@@ -178,7 +178,7 @@ def copied(session: Session, name: str) -> tuple[int, bool]:
 
 
 def forked(session: Session, at: int, number: int) -> tuple[Any, ...]:
-    fork = session.fork(at, session_id=NAMES[number % 3])
+    fork = session.fork(at, session_id=NAMES[2 - number % 3])
     return fork.version, fork.session_id, state_of(fork), numbered(fork)
 
 

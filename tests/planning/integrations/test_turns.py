@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
 
@@ -135,6 +136,7 @@ EVENTS = [
     start(1, {"type": "text", "text": ""}),
     delta(1, "text", text="I clear it."),
     delta(1, "citations", citation={"a": 1}),
+    delta(1, "citations", citation={"a": 2}),
     start(2, USE),
     delta(2, "input_json", partial_json="{}"),
     {"type": "ping"},
@@ -150,7 +152,7 @@ PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
     [
         (
             openai,  # but for what is null, and what the client added
-            completion(PARSED, refusal=None, parsed=None, reasoning_content="Hm."),
+            completion(PARSED, refusal=None, parsed={"a": 1}, reasoning_content="Hm."),
             [message(None, tool_calls=[SIGNED], reasoning_content="Hm.")],
         ),
         (
@@ -186,7 +188,11 @@ PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
         (
             anthropic,
             EVENTS,
-            [message([THOUGHT, {"type": "text", "text": "I clear it.", "citations": [{"a": 1}]}, USE])],
+            [
+                message(
+                    [THOUGHT, {"type": "text", "text": "I clear it.", "citations": [{"a": 1}, {"a": 2}]}, USE]
+                )
+            ],
         ),
     ],
     ids=range(9),
@@ -330,6 +336,7 @@ def test_ids_that_are_too_long_for_an_event_are_replaced_and_blank_ones_omitted(
     assert call_context("c\n1")["call_id"] == (
         "sha256:afda6975e7040ae131d911628cdce115beae43eb251350a7534651c45599c605"
     )
+    assert call_context("\ud800")["call_id"] == "sha256:" + sha256(rb"\ud800").hexdigest()
     assert call_context("c1", f"tri\nage{long}")["actor"] == f"triage{long}"[:200]
     assert call_context("c1", "\n") == call_context("c1")
     assert call_context("") == call_context(None) == call_context(7) == {"call_id": None, "actor": None}

@@ -126,7 +126,7 @@ async def test_a_large_result_is_cut_as_any_message_is() -> None:
         ("/no/such/program", "No such file or directory"),
         ("", "the command is empty"),
         ("'open", "No closing quotation"),
-        ("sh -c 'echo sorry >&2; exit 7'", "it closed the connection: sorry"),
+        ("sh -c 'echo Oh >&2; echo sorry >&2'", "it closed the connection: sorry"),
         (r"sh -c 'printf \\377 >&2; exit 7'", "it closed the connection: \ufffd"),
         ("sh -c 'kill -9 $$'", "it closed the connection"),
         (SILENT, "no answer within 0.2 s"),

@@ -337,16 +337,6 @@ def test_a_plain_json_schema_says_what_is_wrong_by_the_option_that_is_meant(
     assert problems(drawing(union), sent) == expected
 
 
-def test_a_strict_schema_has_any_of_for_one_of() -> None:
-    def strict(union: str) -> dict[str, Any]:
-        field = {union: [INTEGER, {"type": "string"}]}
-        schema = {"type": "object", "properties": {"a": field}, "additionalProperties": False}
-        return Tool("t", "T.", echo, parameters=schema).strict_schema()
-
-    assert strict("oneOf") == strict("anyOf")
-    assert "anyOf" in strict("oneOf")["properties"]["a"]
-
-
 OPERAND = {"$ref": "#/$defs/e"}
 
 

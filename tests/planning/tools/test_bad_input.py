@@ -12,7 +12,7 @@ from typing import Any
 
 import pydantic
 import pytest
-from tool_entries import CALLS, SORRY, Answer, raising, returning, through
+from tool_entries import CALLS, SORRY, Answer, raising, returning, through, told
 
 from planning import tool
 from planning.errors import Problem
@@ -144,13 +144,15 @@ UNUSABLE = "t returned nothing that can be used. Continue without it."
         (endless, "dict with list in it, which contains itself"),
     ],
 )  # fmt: skip
-def test_what_a_function_returns_and_has_no_json_form_is_a_bad_result(
-    entry: str, make: Callable[[], Any], shown: str
+def test_what_a_function_returns_and_has_no_json_form_is_a_bad_result_and_the_log_says_what(
+    entry: str, make: Callable[[], Any], shown: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     result = through(entry, returning(make()))
-    assert (result.success, result.code, result.value) == (False, "bad_result", None)
+    assert told(result) == (False, UNUSABLE, None, UNUSABLE, SORRY, "bad_result")
     assert result.cause == f"the function returned {shown}; {RETURN}"
-    assert (result.message, result.error, result.user_message) == (UNUSABLE, UNUSABLE, SORRY)
+    through(entry, returning(make(), returns_private_data=True))
+    said = [(record.message, *map(vars(record).get, ("code", "reason"))) for record in caplog.records]
+    assert said == [("tool_failed", "bad_result", result.cause), ("tool_failed", "bad_result", None)]
 
 
 @pytest.mark.parametrize("entry", CALLS)

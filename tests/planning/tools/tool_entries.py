@@ -69,13 +69,23 @@ def in_async(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def through(
-    entry: str, tool: Any, arguments: Any = None, session: Session | None = None, **options: Any
+    entry: str,
+    tool: Any,
+    arguments: Any = None,
+    session: Session | None = None,
+    context: Any = None,
+    **options: Any,
 ) -> ToolResult:
     """Call a tool by a method of a toolbox that holds it."""
     toolbox = Toolbox([tool], session=session, **options)
     name = tool.name if hasattr(tool, "name") else tool.__name__
-    outcome: Any = getattr(toolbox, entry)(name, arguments)
+    outcome: Any = getattr(toolbox, entry)(name, arguments, context=context)
     return asyncio.run(outcome) if asyncio.iscoroutine(outcome) else outcome  # type: ignore[no-any-return]  # by its entry
+
+
+def told(result: ToolResult) -> tuple[Any, ...]:
+    """What a result says, and to whom."""
+    return result.success, result.message, result.value, result.error, result.user_message, result.code
 
 
 def in_threads(functions: list[Callable[[], Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The errors of tools, and which kind of failure each exception is."""
+"""Errors: bad input and bad tools give a failed result with a code and a text that a model may read."""
 
 from __future__ import annotations
 
@@ -12,19 +12,28 @@ import sqlite3
 import ssl
 import subprocess
 import urllib.error
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from email.message import Message
+from itertools import product
+from pathlib import Path
+from typing import Any
 
 import pydantic
 import pytest
-from tool_entries import SORRY
+from tool_entries import CALLS, SORRY, Answer, made, raising, returning, through, told
 
+from planning import tool
 from planning.errors import Problem
 from planning.tools import (
     DataNotFound,
     ParameterError,
     QueryTypeUnsupported,
     StorageUnavailable,
+    Tool,
+    Toolbox,
     ToolError,
+    ToolSpec,
     ToolValidationError,
     classify_error,
 )
@@ -38,6 +47,309 @@ from planning.tools.errors import (
     ToolTimeout,
     UserInputNeeded,
 )
+from planning.tools.ledger import ToolCall, tool_calls
+from session import Session
+
+
+class Odd(BaseException):
+    pass
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+    __repr__ = __str__
+
+
+class Violent(Exception):
+    def __str__(self) -> str:
+        raise Odd("no words")
+
+
+class Bare(ToolError):
+    def __init__(self) -> None:
+        pass
+
+
+class BareQuestion(UserInputNeeded):
+    def __init__(self) -> None:
+        ToolError.__init__(self, "ask")
+
+
+class Unspeakable:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __str__(self) -> str:
+        raise self.error
+
+
+@dataclass
+class Holder:
+    part: Any
+
+
+class Model(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+    part: object
+
+
+class Hostile(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        raise ValueError("no")
+
+    __iter__ = __len__ = __getitem__  # type: ignore[assignment]  # what is tested
+
+
+def nested(levels: int, level: Callable[[Any], Any] = lambda part: [part]) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = level(value)
+    return value
+
+
+def wrapped(part: Any) -> Model:
+    return Model(part=[part])
+
+
+def endless() -> dict[str, Any]:
+    again: list[Any] = []
+    again.append(again)
+    return {"again": again}
+
+
+def add(left: int) -> int:
+    """Add one."""
+    return left + 1
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [("left", "parameter"), ({}, "parameter"), (5, "parameter"), (Hostile(), "unknown")],
+)
+def test_arguments_that_are_none_are_a_failed_result_and_the_next_call_works(
+    entry: str, arguments: Any, code: str, session: Session
+) -> None:
+    result = through(entry, add, arguments, session)
+    assert (result.success, result.value, result.code) == (False, None, code)
+    assert through(entry, add, '{"left": 1}', session).value == 2
+    assert [call.outcome for call in tool_calls(session)] == ["success", code]
+
+
+RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
+UNUSABLE = "t returned nothing that can be used. Continue without it."
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(
+    ("make", "shown"),
+    [
+        (lambda: ValueError, "the class ValueError, which has no JSON form"),
+        (lambda: (each for each in [1]), "generator, which has no JSON form"),
+        (lambda: Unspeakable(ValueError("no")), "test_tool_errors.Unspeakable, which has no JSON form"),
+        (lambda: [{"deep": object()}], "list with object in it, which has no JSON form"),
+        (lambda: {"kinds": {int}}, "dict with the class int in it, which has no JSON form"),
+        (lambda: {2: [Holder(object())]}, "dict with object in it, which has no JSON form"),
+        (lambda: Model(part=object()), "test_tool_errors.Model, which cannot be read"),
+        (lambda: {1: 2, "1": 3}, "dict, which has two keys that are the same text in JSON"),
+        (Hostile, "test_tool_errors.Hostile, which cannot be read"),
+        (lambda: nested(101), "list with list in it, which is nested more than 100 levels deep"),
+        (lambda: nested(5_000), "list with list in it, which is nested more than 100 levels deep"),
+        (lambda: {"tree": nested(100, Holder)}, "dict with test_tool_errors.Holder in it, which is nested "
+         "more than 100 levels deep"),
+        (lambda: nested(60, wrapped), "test_tool_errors.Model with dict in it, which is nested more than 100 "
+         "levels deep"),
+        (endless, "dict with list in it, which contains itself"),
+    ],
+)  # fmt: skip
+def test_what_a_function_returns_and_has_no_json_form_is_a_bad_result_and_the_log_says_what(
+    entry: str, make: Callable[[], Any], shown: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = through(entry, returning(make()))
+    assert told(result) == (False, UNUSABLE, None, UNUSABLE, SORRY, "bad_result")
+    assert result.cause == f"the function returned {shown}; {RETURN}"
+    through(entry, returning(make(), returns_private_data=True))
+    said = [(record.message, *map(vars(record).get, ("code", "reason"))) for record in caplog.records]
+    assert said == [("tool_failed", "bad_result", result.cause), ("tool_failed", "bad_result", None)]
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_value_that_is_nested_a_hundred_levels_deep_is_shown_whole(entry: str) -> None:
+    assert through(entry, returning(nested(100))).message == "[" * 100 + '"x"' + "]" * 100
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (Odd("x"), "unknown"),
+        (Mute(), "unknown"),
+        (Violent(), "unknown"),
+        (Bare(), "tool"),
+        (BareQuestion(), "needs_user_input"),
+        (ToolError(Unspeakable(Odd())), "tool"),  # type: ignore[arg-type]  # what is tested
+        (RecursionError(), "unknown"),
+        (StopIteration("x"), "unknown"),
+        (StopAsyncIteration("x"), "unknown"),
+        (concurrent.futures.CancelledError(), "cancelled"),
+    ],
+)
+def test_whatever_a_tool_raises_is_a_failed_result_and_the_next_call_works(
+    entry: str, is_async: bool, error: Any, code: str, session: Session
+) -> None:
+    result = through(entry, raising(error, is_async=is_async), {}, session)
+    assert (result.success, result.code, result.value) == (False, code, None)
+    assert result.message
+    assert through(entry, add, {"left": 1}, session).value == 2
+    assert [call.outcome for call in tool_calls(session)] == ["success", code]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_async"),
+    [(GeneratorExit, False), *product((KeyboardInterrupt, SystemExit), (False, True))],
+)
+@pytest.mark.parametrize("timeout", [None, 20])
+@pytest.mark.parametrize("entry", CALLS)
+def test_what_ends_a_program_passes_and_is_in_no_ledger(
+    entry: str, timeout: float | None, error: type[BaseException], is_async: bool, session: Session
+) -> None:
+    with pytest.raises(error):
+        through(entry, raising(error, is_async=is_async, timeout=timeout), {}, session)
+    assert session.select_all(ToolCall) == ()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cause"),
+    [
+        (None, "execute() must return a dict, got NoneType"),
+        ("text", "execute() must return a dict, got str"),
+        (ValueError, "execute() must return a dict, got the class ValueError"),
+        ({}, "the dict of execute() must say success: True or False, got NoneType"),
+        ({"success": "yes"}, "the dict of execute() must say success: True or False, got str"),
+        ({"success": 1}, "the dict of execute() must say success: True or False, got int"),
+    ],
+)
+def test_an_outcome_of_execute_that_is_none_is_a_bad_result(outcome: Any, cause: str) -> None:
+    result = through("acall", Answer(outcome))
+    assert (result.code, result.cause) == (ErrorKind.BAD_RESULT, cause)
+
+
+# Which text of an exception a model reads: a ``ToolError``'s, and that of the types that the tool names
+
+MISSING = "/nowhere/report-4711.txt"
+NO_FILE = f"[Errno 2] No such file or directory: '{MISSING}'"
+VISIBLE = (FileNotFoundError, ValueError)
+
+
+def read(path: str) -> str:
+    """Read a file."""
+    return Path(path).read_text()
+
+
+async def read_async(path: str) -> str:
+    """Read a file."""
+    return await asyncio.to_thread(read, path)
+
+
+class Reading(Answer):
+    visible_errors = VISIBLE
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> Any:
+        return read(args["path"])
+
+
+class Path_(pydantic.BaseModel):
+    path: str
+
+
+DECLARED: dict[str, tuple[Any, dict[str, Any]]] = {
+    "@tool": (tool(name="t", visible_errors=VISIBLE)(read), {"path": MISSING}),
+    "async": (tool(name="t", visible_errors=VISIBLE)(read_async), {"path": MISSING}),
+    "Tool": (Tool("t", "Read.", read, visible_errors=list(VISIBLE)), {"path": MISSING}),
+    "one type": (Tool("t", "Read.", read, visible_errors=OSError), {"path": MISSING}),
+    "BaseTool": (Reading(None), {"path": MISSING}),
+    "ToolSpec": (
+        ToolSpec("t", {"a": Path_}, "out", function=lambda _, a: read(a.path), visible_errors=VISIBLE),
+        {"query_type": "a", "parameters": {"path": MISSING}},
+    ),
+}
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(("declared", "arguments"), DECLARED.values(), ids=DECLARED)
+def test_the_text_of_a_visible_error_is_what_the_model_reads(
+    entry: str, declared: Any, arguments: dict[str, Any]
+) -> None:
+    result = through(entry, declared, arguments)
+    assert told(result) == (False, f"t failed: {NO_FILE}", None, NO_FILE, SORRY, "data_not_found")
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(
+    ("error", "message", "code"),
+    [
+        (FileNotFoundError(2, "No such file", MISSING), "t found nothing.", "data_not_found"),
+        (KeyError(MISSING), None, "unknown"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(
+    entry: str, error: Exception, message: str | None, code: str
+) -> None:
+    result = through(entry, raising(error, visible_errors=(ZeroDivisionError,)))
+    expected = message or "t failed. Call it again, or continue without it."
+    assert (result.message, result.error, result.code) == (expected, "Tool 't' encountered an error", code)
+
+
+@pytest.mark.parametrize("given", ["ValueError", (KeyboardInterrupt,), [ValueError("x")], BaseException])
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda given: made(read, visible_errors=given),
+        lambda given: ToolSpec("t", {}, "out", visible_errors=given),
+    ],
+)
+def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared(
+    declare: Callable[[Any], Any], given: Any
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        declare(given)
+    assert str(caught.value) == (
+        f"a tool's visible_errors must be types of exceptions, such as (FileNotFoundError,), got {given!r}"
+    )
+
+
+# Refused or failed: that nothing changed is said only where it is known
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ToolValidationError("the city is unknown"), "t failed: the city is unknown"),
+        (ToolValidationError([Problem("a", "b"), Problem("c")]), "t failed: 2 problems:\n- b: a\n- c"),
+        (ParameterError("the city is unknown"), "t failed: the city is unknown"),
+        (ToolError("the queue is full"), "the queue is full"),
+        (DataNotFound("no such city"), "no such city"),
+    ],
+)
+def test_what_a_tool_raises_after_it_began_is_a_failure(entry: str, error: ToolError, message: str) -> None:
+    result = through(entry, raising(error))
+    assert (result.message, result.error) == (message, error.message)
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_refusal_of_another_tool_that_a_tool_calls_is_its_own_failure(entry: str, session: Session) -> None:
+    inner = Toolbox([add], session=session)
+    result = through(entry, made(lambda: inner.invoke("add", {})), {}, session)
+    assert result.message == "t failed: left: missing; send an integer"
+    assert [line.outcome for line in tool_calls(session)] == ["parameter", "parameter"]
+
+
+# Which kind of failure each exception is, and its words for a person
 
 OWN: list[tuple[ToolError, str, str]] = [
     (ToolError("m", {"a": 1}), "tool", "m"),
@@ -103,10 +415,6 @@ def pydantic_error() -> Exception:
 
 
 class Hurried(TimeoutError, ConnectionError):
-    pass
-
-
-class Odd(BaseException):
     pass
 
 

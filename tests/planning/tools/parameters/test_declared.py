@@ -67,40 +67,18 @@ def called(back: Callable[[], int]) -> None: ...
 def defaulted(a: int = pydantic.Field(1, ge=1)) -> None: ...
 
 
+def by_position(size: int, /, other: int = 1) -> None: ...
+
+
+def listing(folder: str, *paths: str) -> None: ...
+
+
+def dated(at: list[Annotated[datetime.datetime, annotated_types.Timezone("UTC")]]) -> None: ...
+
+
 class Thing:
     def method(self, a: int) -> int:
         return a
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (
-            connected,
-            "connected cannot be described as JSON: Unable to generate pydantic-core schema for "
-            "<class 'sqlite3.Connection'>; use types that JSON has, or records of them",
-        ),
-        (
-            called,
-            "called cannot be described as JSON: Cannot generate a JsonSchema for "
-            "core_schema.CallableSchema; use types that JSON has, or records of them",
-        ),
-        (
-            defaulted,
-            "defaulted has pydantic.Field as the default of a; put it into the type: "
-            "Annotated[int, pydantic.Field(ge=1)] = 1",
-        ),
-        (Thing, f"@tool decorates a function, got {Thing}"),
-        (
-            Thing.method,
-            "method takes self: it is a method; make the tool of a bound one, such as tool(thing.method)",
-        ),
-    ],
-)
-def test_what_cannot_be_a_tool_is_refused_where_it_is_declared(function: Any, message: str) -> None:
-    with pytest.raises(TypeError) as caught:
-        tool(function)
-    assert str(caught.value) == message
 
 
 @dataclass
@@ -113,31 +91,67 @@ class AttrsDefault:
     a: int = pydantic.Field(default=1, ge=1)
 
 
-@pytest.mark.parametrize("kind", [DataclassDefault, AttrsDefault])
-def test_a_bound_in_a_default_is_refused_and_not_dropped(kind: type) -> None:
-    with pytest.raises(TypeError) as caught:
-        Tool("t", "T.", echo, parameters=kind)
-    assert str(caught.value) == (
-        f"{kind.__name__} has pydantic.Field as the default of a; put it into the type: "
-        "Annotated[int, pydantic.Field(ge=1)] = 1"
-    )
-
-
 @dataclass
 class Dated:
     at: Annotated[datetime.datetime, annotated_types.Timezone(...)]
 
 
-def dated(at: list[Annotated[datetime.datetime, annotated_types.Timezone("UTC")]]) -> None:
-    """Take times."""
+@dataclass
+class Unread:
+    a: Nowhere  # type: ignore[name-defined]  # noqa: F821 - what the test is about
 
 
-@pytest.mark.parametrize("make", [lambda: tool(dated), lambda: Tool("t", "T.", echo, parameters=Dated)])
-def test_a_bound_that_pydantic_does_not_check_is_refused_and_not_dropped(make: Callable[[], Tool]) -> None:
-    with pytest.raises(
-        TypeError, match=r" has a Timezone: use pydantic\.AwareDatetime or pydantic\.NaiveDatetime$"
-    ):
-        make()
+@dataclass
+class Initial:
+    a: dataclasses.InitVar[int]
+
+
+OF_JSON = "use types that JSON has, or records of them"
+BOUND = (
+    "has pydantic.Field as the default of a; put it into the type: Annotated[int, pydantic.Field(ge=1)] = 1"
+)
+AWARE = "has a Timezone: use pydantic.AwareDatetime or pydantic.NaiveDatetime"
+POSITIONAL = "by position only; wrap it in a function that takes it by name"
+NO_TOOLS: list[tuple[Any, str]] = [
+    (connected, "connected cannot be described as JSON: Unable to generate pydantic-core schema for "
+     f"<class 'sqlite3.Connection'>; {OF_JSON}"),
+    (called, "called cannot be described as JSON: Cannot generate a JsonSchema for "
+     f"core_schema.CallableSchema; {OF_JSON}"),
+    (defaulted, f"defaulted {BOUND}"),
+    (dated, f"typing.Annotated[datetime.datetime, Timezone(tz='UTC')] {AWARE}"),
+    (by_position, f"by_position takes size {POSITIONAL}"),
+    (len, f"len takes obj {POSITIONAL}"),
+    (listing, "listing takes *paths, which has no name to send; take a list instead"),
+    (Thing, f"@tool decorates a function, got {Thing}"),
+    (Thing.method,
+     "method takes self: it is a method; make the tool of a bound one, such as tool(thing.method)"),
+]  # fmt: skip
+NO_PARAMETERS: list[tuple[Any, str]] = [
+    (DataclassDefault, f"DataclassDefault {BOUND}"),
+    (AttrsDefault, f"AttrsDefault {BOUND}"),
+    (Dated, f"typing.Annotated[datetime.datetime, Timezone(tz=Ellipsis)] {AWARE}"),
+    (int, "int is not a parameter model: use a dataclass, an attrs class, a TypedDict, a pydantic model "
+     "or a JSON Schema"),
+    (Unread, "Unread has a type hint that cannot be read: name 'Nowhere' is not defined; import the name "
+     "at the top of its module"),
+    (Initial, "Initial cannot be described as JSON: it has `InitVar` fields"),
+]  # fmt: skip
+
+
+DECLARE: dict[str, tuple[Callable[[Any], Any], list[tuple[Any, str]]]] = {
+    "@tool": (tool, NO_TOOLS),
+    "Tool": (lambda kind: Tool("t", "T.", echo, parameters=kind).model, NO_PARAMETERS),
+    "ToolSpec": (lambda kind: ToolSpec("t", {"q": kind}, "t"), NO_PARAMETERS),
+}
+
+
+@pytest.mark.parametrize("way", DECLARE)
+def test_what_cannot_be_a_tool_or_its_parameters_is_refused_where_it_is_declared(way: str) -> None:
+    declare, refused = DECLARE[way]
+    for declared, message in refused:
+        with pytest.raises(TypeError) as caught:
+            declare(declared)
+        assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -160,36 +174,6 @@ def test_a_private_refusal_has_the_words_of_the_schema_and_none_of_what_was_sent
         "t", "T.", echo, parameters=kind or {"type": "object"}, returns_private_data=True, **options
     )
     assert Toolbox([private]).call("t", sent).message == f"Refused, nothing changed. {expected}"
-
-
-@dataclass
-class Unread:
-    a: Nowhere  # type: ignore[name-defined]  # noqa: F821 - what the test is about
-
-
-@dataclass
-class Initial:
-    a: dataclasses.InitVar[int]
-
-
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        (int, "int is not a parameter model: use a dataclass, an attrs class, a TypedDict, a pydantic model "
-         "or a JSON Schema"),
-        (Unread, "Unread has a type hint that cannot be read: name 'Nowhere' is not defined; import the name "
-         "at the top of its module"),
-        (Initial, "Initial cannot be described as JSON: it has `InitVar` fields"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_a_parameter_model_is_refused(kind: type, message: str) -> None:
-    for declare in (
-        lambda: Tool("t", "T.", echo, parameters=kind).model,
-        lambda: ToolSpec("t", {"q": kind}, "t"),
-    ):
-        with pytest.raises(TypeError) as caught:
-            declare()
-        assert str(caught.value) == message
 
 
 FETCHED = "it refers to file:///etc/passwd, which is not fetched; put the definition under $defs"
@@ -388,6 +372,18 @@ def test_a_union_within_a_union_is_tried_to_the_eighth_level(kind: Any, forms: s
 Make = Callable[[str], BaseException]
 
 
+SMALL = "Nothing is smaller than 0"
+
+
+def checked_by(make: Make) -> Callable[[int], int]:
+    def check(value: int) -> int:
+        if value < 0:
+            raise make(SMALL)
+        return value
+
+    return check
+
+
 def constructed(make: Make) -> type[Any]:
     @dataclass
     class Positive:
@@ -395,50 +391,26 @@ def constructed(make: Make) -> type[Any]:
         other: int = 0
 
         def __post_init__(self) -> None:
-            if self.size < 0:
-                raise make("Nothing is smaller than 0")
+            checked_by(make)(self.size)
 
     return Positive
 
 
 def validated(make: Make) -> type[Any]:
-    def positive(_record: object, _attribute: object, value: int) -> None:
-        if value < 0:
-            raise make("Nothing is smaller than 0")
-
-    other = attrs.field(type=int, default=0)
-    return attrs.make_class("Positive", {"size": attrs.field(validator=positive, type=int), "other": other})
+    size = attrs.field(validator=lambda _record, _attribute, value: checked_by(make)(value), type=int)
+    return attrs.make_class("Positive", {"size": size, "other": attrs.field(type=int, default=0)})
 
 
 def converted(make: Make) -> type[Any]:
-    def number(value: int) -> int:
-        if value < 0:
-            raise make("Nothing is smaller than 0")
-        return value
-
-    return attrs.make_class("Converted", {"size": attrs.field(converter=number, type=int)})
+    return attrs.make_class("Converted", {"size": attrs.field(converter=checked_by(make), type=int)})
 
 
 def by_pydantic(make: Make) -> type[Any]:
-    class Refusing(pydantic.BaseModel):
-        size: int
-
-        @pydantic.field_validator("size")
-        @classmethod
-        def _refuse(cls, value: int) -> int:
-            if value < 0:
-                raise make("Nothing is smaller than 0")
-            return value
-
-    return Refusing
+    size = Annotated[int, pydantic.AfterValidator(checked_by(make))]
+    return pydantic.create_model("Refusing", size=(size, ...))
 
 
-DECLARED: dict[Callable[[Make], type[Any]], str] = {
-    constructed: "Nothing is smaller than 0",
-    validated: "Nothing is smaller than 0",
-    converted: "Nothing is smaller than 0",
-    by_pydantic: "size: Nothing is smaller than 0",
-}
+DECLARED = {constructed: SMALL, validated: SMALL, converted: SMALL, by_pydantic: f"size: {SMALL}"}
 
 
 @pytest.mark.parametrize("declare", DECLARED)

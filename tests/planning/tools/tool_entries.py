@@ -110,3 +110,22 @@ def piped(
     """The results that ``execute_tools`` gives for a planner's calls of these tools."""
     given = {"tool_calls": calls, **state}
     return asyncio.run(execute_tools(given, registry=ToolRegistry(tools), session=session))["tool_results"]
+
+
+SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+
+
+def counting(**options: Any) -> tuple[Tool, list[str]]:
+    """A tool that sends, and to whom it has sent."""
+    made: list[str] = []
+
+    def send(arguments: dict[str, str]) -> str:
+        made.append(arguments["to"])
+        return f"Sent {len(made)} to {arguments['to']}"
+
+    return Tool("send", "Send a mail.", send, parameters=SCHEMA, **options), made
+
+
+def by(key: str) -> dict[str, Any]:
+    """The context of a call with an idempotency key."""
+    return {"call_id": "call_1", "actor": "agent", "idempotency_key": key}

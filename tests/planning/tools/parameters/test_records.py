@@ -545,7 +545,8 @@ def test_two_parameters_may_have_the_same_model_that_contains_itself() -> None:
     toolbox = Toolbox([graft])
     taken = '{"stem": {"branches": [{"size": 1}]}, "scion": {"size": 2}}'
     assert toolbox.call("graft", taken).message == "1 2"
-    assert toolbox.call("graft", taken.replace("1", '"x"').replace('size": 2', 'site": 2')).message == (
+    refused = '{"stem": {"branches": [{"size": "x"}]}, "scion": {"site": 2}}'
+    assert toolbox.call("graft", refused).message == (
         f"Refused, nothing changed. 2 problems:\n- stem.branches[0].size: {AN_INTEGER}\n"
         "- scion.site: unknown field; did you mean size?"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Literal
@@ -217,23 +216,16 @@ class Booking:
     either: int | float = 1
     maybe: int | None = None
     level: Literal[1, 2] = 1
-    numbers: list[int] = field(default_factory=list)
-    by_name: dict[str, float] = field(default_factory=dict)
-    pair: tuple[int, str] = (1, "a")
     text: str = "t"
     text_or_number: str | int = "t"
     flag: bool = False
     flag_or_number: bool | int = False
     flag_or_text: bool | str = False
-    flag_or_auto: Literal[True, "auto"] = "auto"
-    only_true: Literal[True] = True
     maybe_flag: bool | None = None
     switch: Switch = Switch.OFF
     flags: list[bool] = field(default_factory=list)
     word: Literal["true", "false"] = "true"
     anything: Any = None
-    exact: Decimal = Decimal(1)
-    size: Literal["1", "2"] = "1"
 
 
 def sent(**arguments: Any) -> Any:

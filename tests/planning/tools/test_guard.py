@@ -14,9 +14,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
-from tool_entries import in_threads
+from tool_entries import Clock, in_threads, through
 
-from planning.tools import StorageUnavailable, Tool, Toolbox, ToolError
+from planning.tools import StorageUnavailable, Tool, ToolError
 from planning.tools.errors import CircuitOpen
 from planning.tools.guard import CircuitBreaker, Retry
 
@@ -41,19 +41,12 @@ class Flaky:
         return self()
 
 
-def mailing(function: Any, retry: Retry, **options: Any) -> Toolbox:
-    return Toolbox([Tool("send_mail", "S.", function, retry=retry, **options)])
-
-
 def run(retry: Retry, function: Flaky) -> Any:
-    return mailing(function, retry).invoke("send_mail").value
+    return through("invoke", Tool("send_mail", "S.", function, retry=retry)).value
 
 
 def arun(retry: Retry, function: Flaky) -> Any:
-    async def main() -> Any:
-        return (await mailing(function.later, retry).ainvoke("send_mail")).value
-
-    return asyncio.run(main())
+    return through("ainvoke", Tool("send_mail", "S.", function.later, retry=retry)).value
 
 
 both = pytest.mark.parametrize("run", [run, arun])
@@ -154,8 +147,6 @@ def test_the_waits_double_up_to_the_longest_and_have_a_random_part(
 WHOLE = "a whole number of at least 1, such as 3"
 SECONDS = "seconds of 0 or more, such as 0.5"
 TYPES = "a tuple of types of exceptions, such as (OSError,)"
-
-
 PAUSE = "seconds of more than 0, such as 30"
 
 
@@ -190,51 +181,31 @@ def test_without_stamina_a_retry_says_what_to_install(monkeypatch: pytest.Monkey
 # The breaker, which leaves alone what is down and tries it again with one call
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def fail(breaker: CircuitBreaker, times: int = 1) -> None:
-    for _ in range(times):
+def waiting(clock: Clock) -> CircuitBreaker:
+    """A breaker that has been open for as long as it stays so."""
+    breaker = CircuitBreaker(failures=2, reset_after=30, clock=clock)
+    for _ in range(2):
         breaker.record_failure(breaker.admit("send_mail"))
-
-
-def opened(clock: Clock, failures: int = 2, reset_after: float = 30.0) -> CircuitBreaker:
-    breaker = CircuitBreaker(failures=failures, reset_after=reset_after, clock=clock)
-    fail(breaker, failures)
-    assert str(breaker.state) == "open"
+    clock.now += 30
     return breaker
-
-
-def refused(breaker: CircuitBreaker) -> tuple[str, float]:
-    with pytest.raises(CircuitOpen) as caught:
-        breaker.admit("send_mail")
-    return caught.value.message, caught.value.retry_after
 
 
 @pytest.mark.parametrize(("later", "seconds"), [(0, 30), (12.5, 18), (29.5, 1)])
 def test_while_a_probe_runs_a_refusal_says_so(later: float, seconds: int) -> None:
-    clock = Clock()
-    breaker = opened(clock)
-    clock.now += 30
+    breaker = waiting(clock := Clock())
     breaker.admit("send_mail")
     clock.now += later
-    message, wait = refused(breaker)
-    assert message == (
+    with pytest.raises(CircuitOpen) as caught:
+        breaker.admit("send_mail")
+    assert (caught.value.message, caught.value.retry_after) == (
         "send_mail failed 2 times in a row and is being tried by another call; "
-        f"try again in {seconds} s, or continue without it"
+        f"try again in {seconds} s, or continue without it",
+        max(30 - later, 1.0),
     )
-    assert wait == max(30 - later, 1.0)
 
 
 def test_of_many_threads_one_is_the_probe() -> None:
-    clock, start, admitted = Clock(), threading.Barrier(16), list[int]()
-    breaker = opened(clock, failures=1)
-    clock.now += 30
+    breaker, start, admitted = waiting(Clock()), threading.Barrier(16), list[int]()
 
     def call() -> None:
         start.wait()

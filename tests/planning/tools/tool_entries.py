@@ -17,6 +17,15 @@ CALLS = ["call", "acall"]
 NOW = Retry(attempts=3, wait_initial=0, wait_max=0, wait_jitter=0)
 
 
+class Clock:
+    """A clock that a test moves."""
+
+    now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class Answer(BaseTool):
     """A tool named t whose ``execute`` returns an outcome."""
 

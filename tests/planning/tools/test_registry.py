@@ -7,11 +7,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import tool_entries
 
 import planning.prompt
 import planning.tools
 from planning.tools import (
-    BaseTool,
     QueryTypeUnsupported,
     Tool,
     Toolbox,
@@ -28,13 +28,8 @@ from planning.tools.rate_limit import RateLimiter
 from planning.tools.registry import default_registry
 
 
-class Look(BaseTool):
-    name = "look"
-    description = "Look."
+class Look(tool_entries.Look):
     requires_identifier = True
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return {"success": True}
 
 
 def add(left: int) -> int:
@@ -53,16 +48,12 @@ def test_every_kind_of_declaration_is_kept_as_it_was_given_and_in_order() -> Non
     assert [type(tool) for tool in kept] == [Tool] * 4
     assert [tool.name for tool in kept] == ["look", "hop", "facts", "add"]
     assert len(kept) == 4
-    assert (kept.get_tool("look"), kept.find("look"), kept.get_tool_spec("facts")) == (
-        look,
-        look.as_tool,
-        SPEC,
-    )
+    found = kept.get_tool("look"), kept.find("look"), kept.get_tool_spec("facts")
+    assert found == (look, look.as_tool, SPEC)
+    texts = {"look": "Look.", "hop": "Hop.", "facts": "Facts.", "add": "Add one."}
     assert kept.get_tool_descriptions() == [
-        {"name": "look", "description": "Look.", "requires_identifier": True},
-        {"name": "hop", "description": "Hop.", "requires_identifier": False},
-        {"name": "facts", "description": "Facts.", "requires_identifier": False},
-        {"name": "add", "description": "Add one.", "requires_identifier": False},
+        {"name": name, "description": text, "requires_identifier": name == "look"}
+        for name, text in texts.items()
     ]
 
 
@@ -81,27 +72,6 @@ def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_i
     assert kept.get_tool_spec("facts") is None
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (Look, "got the class Look for a tool; write Look()"),
-        (5, "a tool's function must be callable, got int"),
-        ("look", "a tool's function must be callable, got str"),
-        (None, "a tool's function must be callable, got NoneType"),
-        (
-            {"type": "function"},
-            "a tool's function must be callable, got dict: "
-            "convert it with planning.integrations.openai.tools_from",
-        ),
-    ],
-)
-def test_what_is_no_tool_is_refused(wrong: Any, message: str) -> None:
-    for take in (lambda: ToolRegistry([wrong]), lambda: Toolbox([wrong])):
-        with pytest.raises(TypeError) as caught:
-            take()
-        assert str(caught.value) == message
-
-
 OF_OTHERS = {
     "langchain_core.tools": "give it to create_agent(tools=...), or convert it with "
     "planning.integrations.langchain.tools_from",
@@ -113,12 +83,33 @@ OF_OTHERS = {
 }
 
 
-@pytest.mark.parametrize("module", OF_OTHERS)
-def test_a_tool_of_another_framework_is_refused_with_what_to_do_with_it(module: str) -> None:
-    theirs = type("Subclass", (type("Theirs", (), {"__module__": module}),), {})
-    with pytest.raises(TypeError) as caught:
-        ToolRegistry([theirs()])
-    assert str(caught.value) == f"a tool's function must be callable, got Subclass: {OF_OTHERS[module]}"
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (Look, "got the class Look for a tool; write Look()"),
+        *(
+            (wrong, f"a tool's function must be callable, got {type(wrong).__name__}")
+            for wrong in (5, "look", None)
+        ),
+        (
+            {"type": "function"},
+            "a tool's function must be callable, got dict: "
+            "convert it with planning.integrations.openai.tools_from",
+        ),
+        *(
+            (
+                type("Subclass", (type("Theirs", (), {"__module__": module}),), {})(),
+                f"a tool's function must be callable, got Subclass: {remedy}",
+            )
+            for module, remedy in OF_OTHERS.items()
+        ),
+    ],
+)
+def test_what_is_no_tool_is_refused_with_what_to_do_with_it(wrong: Any, message: str) -> None:
+    for take in (ToolRegistry, Toolbox):
+        with pytest.raises(TypeError) as caught:
+            take([wrong])
+        assert str(caught.value) == message
 
 
 def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
@@ -157,11 +148,8 @@ class Point:
 
 
 def install(monkeypatch: pytest.MonkeyPatch, *offered: Any) -> None:
-    def entry_points(*, group: str) -> list[Point]:
-        assert group == "planning.tools"
-        return [Point(each) for each in offered]
-
-    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    points = {"planning.tools": [*map(Point, offered)]}
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda *, group: points[group])
 
 
 def test_initializing_registers_what_is_installed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -351,37 +351,24 @@ def test_a_refusal_of_another_tool_that_a_tool_calls_is_its_own_failure(entry: s
 
 # Which kind of failure each exception is, and its words for a person
 
+NO_QUERY = "Query type 'q' is not supported by the t tool."
+LATER = "Could you try again a little later?"
+TWO_PROBLEMS = [Problem("wrong", "a[0].b"), Problem("c", "d")]
 OWN: list[tuple[ToolError, str, str]] = [
     (ToolError("m", {"a": 1}), "tool", "m"),
     (ToolValidationError("m"), "parameter", "m"),
     (ToolValidationError([Problem("a", "b"), Problem("c")]), "parameter", "2 problems:\n- b: a\n- c"),
     (ParameterError("m"), "parameter", "Invalid parameter: m"),
     (ParameterError("m", {"field": "f"}), "parameter", "The parameter 'f' is invalid: m"),
-    (
-        ParameterError.of([Problem("wrong", "a[0].b"), Problem("c", "d")]),
-        "parameter",
-        "The parameter 'a' is invalid: wrong",
-    ),
+    (ParameterError.of(TWO_PROBLEMS), "parameter", "The parameter 'a' is invalid: wrong"),
     (ParameterError.of([Problem("wrong")]), "parameter", "Invalid parameter: wrong"),
     (ParameterError.of([]), "parameter", "Invalid parameter: 0 problems:"),
-    (
-        QueryTypeUnsupported("q", "t", ["a", "b"]),
-        "query_type",
-        "Query type 'q' is not supported by the t tool. Supported types are: a, b",
-    ),
-    (QueryTypeUnsupported("q", "t"), "query_type", "Query type 'q' is not supported by the t tool."),
+    (QueryTypeUnsupported("q", "t", ["a", "b"]), "query_type", f"{NO_QUERY} Supported types are: a, b"),
+    (QueryTypeUnsupported("q", "t"), "query_type", NO_QUERY),
     (StorageUnavailable("m"), "storage", "m"),
     (DataNotFound("m"), "data_not_found", "m"),
-    (
-        RateLimitExceeded("m", 2.5),
-        "rate_limit",
-        "That was asked for too often. Could you try again a little later?",
-    ),
-    (
-        CircuitOpen("m", 2.5),
-        "circuit_open",
-        "That does not work at the moment. Could you try again a little later?",
-    ),
+    (RateLimitExceeded("m", 2.5), "rate_limit", f"That was asked for too often. {LATER}"),
+    (CircuitOpen("m", 2.5), "circuit_open", f"That does not work at the moment. {LATER}"),
     (UserInputNeeded("m", "Who?"), "needs_user_input", "Who?"),
     (ToolTimeout("m"), "timeout", SORRY),
     (ResultInvalid("m", "c"), "bad_result", SORRY),
@@ -390,15 +377,15 @@ OWN: list[tuple[ToolError, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("error", "code", "told"), OWN, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(("error", "code", "words"), OWN, ids=lambda value: type(value).__name__)
 def test_each_error_has_its_code_and_words_for_a_person_and_can_be_pickled_and_copied(
-    error: ToolError, code: str, told: str
+    error: ToolError, code: str, words: str
 ) -> None:
-    assert (classify_error(error), error.user_message()) == (code, told)
+    assert (classify_error(error), error.user_message()) == (code, words)
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - its own
         assert (type(again), again.args, vars(again)) == (type(error), error.args, vars(error))
-        assert (str(again), again.user_message(), classify_error(again)) == (str(error), told, code)
+        assert (str(again), again.user_message(), classify_error(again)) == (str(error), words, code)
     for twin in (copy.copy(error), copy.deepcopy(error)):
         assert (type(twin), twin.args, vars(twin)) == (type(error), error.args, vars(error))
 
@@ -416,6 +403,9 @@ def pydantic_error() -> Exception:
 
 class Hurried(TimeoutError, ConnectionError):
     pass
+
+
+NOTHING = DataNotFound("x")
 
 
 @pytest.mark.parametrize(
@@ -445,10 +435,7 @@ class Hurried(TimeoutError, ConnectionError):
         (subprocess.TimeoutExpired("x", 1), "unknown"),
         (ExceptionGroup("x", [TimeoutError(), ToolTimeout("x")]), "timeout"),
         (ExceptionGroup("x", [TimeoutError(), ValueError()]), "unknown"),
-        (
-            ExceptionGroup("x", [ExceptionGroup("y", [DataNotFound("x")]), DataNotFound("x")]),
-            "data_not_found",
-        ),
+        (ExceptionGroup("x", [ExceptionGroup("y", [NOTHING]), NOTHING]), "data_not_found"),
         (BaseExceptionGroup("x", [asyncio.CancelledError()]), "cancelled"),
     ],
     ids=repr,

@@ -11,10 +11,11 @@ from collections import deque
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tool_entries import CALLS, QUESTION, SORRY, piped, raising, returning, through, told
+from tool_entries import CALLS, QUESTION, piped, raising, returning, through, told
 from tool_entries import made as tool
 
 from planning import Plan, PlanningToolsSection, Toolbox, ToolValidationError
@@ -63,11 +64,6 @@ def add(params: Add, _context: ToolContext) -> Total:
 ADD = Tool("add", "Add two numbers.", add, parameters=Add, publishes="value")
 
 
-class Busy(ToolError):
-    def user_message(self) -> str:
-        return "Try again later."
-
-
 WRONG = "2 problems:\n- left: expected an integer, got a string\n- rigth: unknown field; did you mean right?"
 
 
@@ -81,28 +77,13 @@ WRONG = "2 problems:\n- left: expected an integer, got a string\n- rigth: unknow
             '{"left": "x", "rigth": 1}',
             (False, f"Refused, nothing changed. {WRONG}", None, WRONG, WRONG, "parameter"),
         ),
-        (
-            raising(Busy("the queue is full")),
-            {},
-            (False, "the queue is full", None, "the queue is full", "Try again later.", "tool"),
-        ),
+        (raising(ToolTimeout("slow")), {}, (False, "slow", None, "slow", SORRY, "timeout")),
     ],
 )
 def test_a_models_call_is_answered(entry: str, tool: Tool, arguments: Any, expected: tuple[Any, ...]) -> None:
     result = through(entry, tool, arguments)
     assert told(result) == expected
     assert result.elapsed > 0
-
-
-@pytest.mark.parametrize("entry", CALLS)
-def test_the_text_of_any_other_exception_reaches_nobody(entry: str, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):
-        result = through(entry, raising(RuntimeError("secret zq4711")))
-    message = "t failed. Call it again, or continue without it."
-    assert told(result) == (False, message, None, "Tool 't' encountered an error", SORRY, "unknown")
-    assert "zq4711" not in caplog.text
-    record = vars(next(record for record in caplog.records if record.name == "planning.tools"))
-    assert (record["message"], record["tool"], record["error"]) == ("tool_failed", "t", "RuntimeError")
 
 
 @pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
@@ -210,19 +191,8 @@ def test_everything_a_model_reads_in_a_long_conversation(
 ONCE = {"mail": "1/minute"}
 
 
-class Counted:
-    """A function that counts its calls."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def __call__(self, **_arguments: Any) -> str:
-        self.calls += 1
-        return "done"
-
-
 def test_a_tool_asks_for_its_own_identifiers() -> None:
-    asking = tool(Counted(), requires_identifier=True, identifiers=("badge_number",))
+    asking = tool(Mock(return_value="done"), requires_identifier=True, identifiers=("badge_number",))
     assert through("call", asking, {"email": "a"}).input_request == "Could you give me your badge number?"
     assert through("call", asking, {"badge_number": 7}).success
 
@@ -230,14 +200,12 @@ def test_a_tool_asks_for_its_own_identifiers() -> None:
 @pytest.mark.parametrize(
     ("error", "counts"),
     [
-        (ValueError(), True),
-        (StorageUnavailable("x"), True),
-        (ToolTimeout("x"), True),
-        (ParameterError("x"), False),
+        *((error, True) for error in (ValueError(), StorageUnavailable("x"), ToolTimeout("x"))),
+        *(
+            (kind("x"), False)
+            for kind in (ParameterError, RateLimitExceeded, DataNotFound, KeyboardInterrupt)
+        ),
         (UserInputNeeded("x", "y"), False),
-        (RateLimitExceeded("x"), False),
-        (DataNotFound("x"), False),
-        (KeyboardInterrupt(), False),
     ],
 )
 @pytest.mark.parametrize("private", [False, True])
@@ -261,18 +229,18 @@ def opened(*times: float) -> CircuitBreaker:
 
 @pytest.mark.parametrize("entry", CALLS)
 def test_a_call_that_is_not_made_gives_the_probe_back(entry: str) -> None:
-    breaker, counted, limiter = opened(40.0, 40.0, 40.0, 40.0), Counted(), RateLimiter(ONCE)
+    breaker, counted, limiter = opened(40.0, 40.0, 40.0, 40.0), Mock(return_value="done"), RateLimiter(ONCE)
     limiter.hit("mail")
     made = tool(counted, breaker=breaker, rate_limit_key="mail")
     for _ in range(2):
         assert through(entry, made, limiter=limiter).code == ErrorKind.RATE_LIMIT
-        assert (breaker.state, counted.calls) == ("open", 0)
+        assert (breaker.state, counted.call_count) == ("open", 0)
 
 
 @pytest.mark.parametrize("entry", CALLS)
 def test_an_open_breaker_refuses_in_its_words_until_a_probe_succeeds(entry: str) -> None:
     breaker = opened(4.5, 40.0)
-    messages = [through(entry, tool(Counted(), breaker=breaker)).message for _ in range(2)]
+    messages = [through(entry, tool(Mock(return_value="done"), breaker=breaker)).message for _ in range(2)]
     waiting = "t failed 1 time in a row and is paused; try again in 26 s, or continue without it"
     assert (messages, breaker.state) == ([waiting, "done"], "closed")
 
@@ -291,7 +259,7 @@ def test_a_broken_bus_a_broken_subscriber_and_a_closed_session_change_no_result(
     heard.bus.subscribe(ToolFailed, deaf)
     closed.close()
     for each in (heard, closed, Session(bus=BrokenBus())):
-        toolbox = Toolbox([tool(Counted())], session=each)
+        toolbox = Toolbox([tool(Mock(return_value="done"))], session=each)
         assert (toolbox.call("t").success, toolbox.call("x").code) == (True, ErrorKind.UNKNOWN_TOOL)
         assert [call.outcome for call in tool_calls(each)] == ["unknown_tool", "success"]
 
@@ -304,20 +272,17 @@ PLAIN_RECORD = logging.LogRecord("", 0, "", 0, "", (), None)
     [
         (None, logging.DEBUG, None),
         (DataNotFound("x"), logging.INFO, "data_not_found"),
-        (ValueError("x"), logging.ERROR, "unknown"),
+        (ValueError("zq4711"), logging.ERROR, "unknown"),
     ],
 )
-def test_a_call_is_one_structured_line_without_its_arguments(
-    error: Exception | None, level: int, code: str | None, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_call_is_one_structured_line_without_its_arguments_and_the_text_of_its_error(
+    entry: str, error: Exception | None, level: int, code: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def act(**_arguments: Any) -> str:
-        if error is not None:
-            raise error
-        return "done"
-
+    act = tool(Mock(return_value="done", side_effect=error))
     with caplog.at_level(logging.DEBUG):
-        result = through("call", tool(act), {"who": "zq4711"}, context={"trace_id": "abc"})
-        through("call", tool(act), {"who": "zq4711"})
+        result = through(entry, act, {"who": "zq4711"}, context={"trace_id": "abc"})
+        through(entry, act, {"who": "zq4711"})
     record, other = (record for record in caplog.records if record.name == "planning.tools")
     said = {name: value for name, value in vars(record).items() if name not in vars(PLAIN_RECORD)}
     ended = {"message": "tool_called"}
@@ -325,7 +290,7 @@ def test_a_call_is_one_structured_line_without_its_arguments(
         ended = {"message": "tool_failed", "error": type(error).__name__}
     assert said == {"tool": "t", "code": code, "elapsed": result.elapsed, "trace_id": "abc", **ended}
     assert (record.levelno, record.exc_info, "trace_id" in vars(other)) == (level, None, False)
-    assert "zq4711" not in f"{vars(record)}{vars(other)}"
+    assert "zq4711" not in f"{vars(record)}{vars(other)}{caplog.text}"
 
 
 @pytest.mark.parametrize("entry", ["call", "acall", "invoke", "ainvoke"])
@@ -347,10 +312,10 @@ NOBODY: list[Any] = [
 @pytest.mark.parametrize("name", ["identifier", "email", "registration_id"])
 @pytest.mark.parametrize("value", NOBODY, ids=lambda value: ascii(value)[:30])
 def test_what_names_nobody_is_no_identifier(value: Any, name: str) -> None:
-    counted, message = Counted(), f"t was not called: ask the user first. {QUESTION}"
+    counted, message = Mock(return_value="done"), f"t was not called: ask the user first. {QUESTION}"
     result = through("call", tool(counted, requires_identifier=True), {name: value})
     assert told(result) == (False, message, None, message, QUESTION, ErrorKind.NEEDS_USER_INPUT)
-    assert (result.input_request, counted.calls) == (QUESTION, 0)
+    assert (result.input_request, counted.call_count) == (QUESTION, 0)
 
 
 @pytest.mark.parametrize(
@@ -367,12 +332,16 @@ def test_what_names_nobody_is_no_identifier(value: Any, name: str) -> None:
     ],
 )
 def test_an_identifier_under_another_key_is_none(arguments: Any) -> None:
-    counted = Counted()
+    counted = Mock(return_value="done")
     asking = tool(counted, requires_identifier=True)
     for entry in ("call", "acall"):
         assert through(entry, asking, arguments).code == ErrorKind.NEEDS_USER_INPUT
     envelope = piped([asking], [{"tool": "t", "args": arguments}])["t"]
-    assert (envelope["code"], envelope["input_request"], counted.calls) == ("needs_user_input", QUESTION, 0)
+    assert (envelope["code"], envelope["input_request"], counted.call_count) == (
+        "needs_user_input",
+        QUESTION,
+        0,
+    )
 
 
 @dataclass

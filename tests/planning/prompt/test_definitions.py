@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal, get_args
@@ -100,30 +99,19 @@ def test_a_definition_has_one_type_at_each_place(form: DefinitionFormat, strict:
 # Strict schemas
 
 
-def valid_under(schema: dict[str, Any], root: dict[str, Any], depth: int = 0) -> SearchStrategy[Any]:
+def valid_under(schema: dict[str, Any]) -> SearchStrategy[Any]:
     """Values that a strict schema allows, as a provider that enforces it lets a model write them."""
-    if "$ref" in schema:
-        target = root["$defs"][schema["$ref"].removeprefix("#/$defs/")]
-        return valid_under(target, root, depth + 1)
     if "anyOf" in schema:
-        return st.one_of([valid_under(option, root, depth) for option in schema["anyOf"]])
-    if "enum" in schema or "const" in schema:
-        return st.sampled_from(schema["enum"] if "enum" in schema else [schema["const"]])
-    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-    made: dict[str, Callable[[], SearchStrategy[Any]]] = {
-        "string": lambda: st.just("2026-01-31" if "format" in schema else "some text"),
-        "integer": lambda: st.integers(1, 5),
-        "number": lambda: st.floats(1, 5),
-        "boolean": st.booleans,
-        "null": st.none,
-        "array": lambda: st.lists(
-            valid_under(schema["items"], root, depth), min_size=schema.get("minItems", 0), max_size=3 - depth
-        ),
-        "object": lambda: st.fixed_dictionaries(
-            {name: valid_under(each, root, depth) for name, each in schema["properties"].items()}
-        ),
-    }
-    return st.one_of([made[kind]() for kind in kinds])
+        return st.one_of([valid_under(option) for option in schema["anyOf"]])
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    if schema["type"] == "array":
+        return st.lists(valid_under(schema["items"]), min_size=schema.get("minItems", 0), max_size=3)
+    if schema["type"] == "object":
+        return st.fixed_dictionaries({name: valid_under(each) for name, each in schema["properties"].items()})
+    texts, numbers = st.just("some text"), st.floats(1, 5)
+    kinds = {"string": texts, "number": numbers, "integer": st.integers(1, 5), "boolean": st.booleans()}
+    return {**kinds, "null": st.none()}[schema["type"]]
 
 
 def without_null(value: Any) -> Any:
@@ -152,7 +140,9 @@ def booked(
 STRICT = [*PlanningToolsSection(session=Session()).tools(), booked]
 
 
-@given(st.sampled_from(STRICT).flatmap(lambda each: st.tuples(st.just(each), valid_of(each))))
+@given(
+    st.sampled_from(STRICT).flatmap(lambda each: st.tuples(st.just(each), valid_under(each.strict_schema())))
+)
 def test_each_call_that_is_valid_under_the_strict_schema_decodes_to_the_same_command(
     case: tuple[Tool, dict[str, Any]],
 ) -> None:
@@ -165,11 +155,6 @@ def of_call(made: Tool, arguments: dict[str, Any]) -> Any:
     """The command of a call; of a function's call what it is given, defaults included."""
     decoded = decode(made.model, arguments)
     return made(**decoded) if isinstance(decoded, dict) else decoded
-
-
-def valid_of(made: Tool) -> SearchStrategy[dict[str, Any]]:
-    schema = made.strict_schema()
-    return valid_under(schema, schema)
 
 
 @tool
@@ -188,38 +173,21 @@ def nested(request: Request) -> None:
     """Takes an open object inside."""
 
 
-referring = Tool(
-    "referring",
-    "Refers.",
-    lambda given: given,
-    parameters={
-        "type": "object",
-        "properties": {"x": {"$ref": "#/$defs/Node"}},
-        "additionalProperties": False,
-        "$defs": {
-            "Node": {
-                "type": "object",
-                "properties": {"more": {"type": "object"}, "next": {"$ref": "#/$defs/Node"}},
-                "additionalProperties": False,
-            }
-        },
-    },
-)
 OPEN = "takes fields that it does not name; name each"
 
 
+def closed(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
 def plain(**schema: Any) -> Tool:
-    return Tool(
-        "plain",
-        "A schema.",
-        lambda given: given,
-        parameters={
-            "type": "object",
-            "properties": {"x": schema},
-            "required": ["x"],
-            "additionalProperties": False,
-        },
-    )
+    parameters = {**closed(x=schema), "required": ["x"]}
+    return Tool("plain", "A schema.", lambda given: given, parameters=parameters)
+
+
+REFERENCE = {"$ref": "#/$defs/Node"}
+OPEN_NODE = {"$defs": {"Node": closed(more={"type": "object"}, next=REFERENCE)}}
+referring = Tool("referring", "Refers.", str, parameters={**closed(x=REFERENCE), **OPEN_NODE})
 
 
 @tool

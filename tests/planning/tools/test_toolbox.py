@@ -15,7 +15,7 @@ from unittest.mock import Mock
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tool_entries import CALLS, QUESTION, piped, raising, returning, through, told
+from tool_entries import CALLS, QUESTION, SORRY, piped, raising, returning, through, told
 from tool_entries import made as tool
 
 from planning import Plan, PlanningToolsSection, Toolbox, ToolValidationError

@@ -21,7 +21,7 @@ from typing import Any
 
 import pydantic
 import pytest
-from tool_entries import CALLS, SORRY, Answer, made, raising, returning, through, told
+from tool_entries import CALLS, SORRY, Answer, in_async, made, raising, returning, through, told
 
 from planning import tool
 from planning.errors import Problem
@@ -30,7 +30,6 @@ from planning.tools import (
     ParameterError,
     QueryTypeUnsupported,
     StorageUnavailable,
-    Tool,
     Toolbox,
     ToolError,
     ToolSpec,
@@ -55,18 +54,6 @@ class Odd(BaseException):
     pass
 
 
-class Mute(Exception):
-    def __str__(self) -> str:
-        raise ValueError("no words")
-
-    __repr__ = __str__
-
-
-class Violent(Exception):
-    def __str__(self) -> str:
-        raise Odd("no words")
-
-
 class Bare(ToolError):
     def __init__(self) -> None:
         pass
@@ -77,12 +64,14 @@ class BareQuestion(UserInputNeeded):
         ToolError.__init__(self, "ask")
 
 
-class Unspeakable:
+class Unspeakable(Exception):
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
     def __str__(self) -> str:
         raise self.error
+
+    __repr__ = __str__
 
 
 @dataclass
@@ -122,20 +111,6 @@ def endless() -> dict[str, Any]:
 def add(left: int) -> int:
     """Add one."""
     return left + 1
-
-
-@pytest.mark.parametrize("entry", CALLS)
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [("left", "parameter"), ({}, "parameter"), (5, "parameter"), (Hostile(), "unknown")],
-)
-def test_arguments_that_are_none_are_a_failed_result_and_the_next_call_works(
-    entry: str, arguments: Any, code: str, session: Session
-) -> None:
-    result = through(entry, add, arguments, session)
-    assert (result.success, result.value, result.code) == (False, None, code)
-    assert through(entry, add, '{"left": 1}', session).value == 2
-    assert [call.outcome for call in tool_calls(session)] == ["success", code]
 
 
 RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
@@ -180,27 +155,29 @@ def test_a_value_that_is_nested_a_hundred_levels_deep_is_shown_whole(entry: str)
     assert through(entry, returning(nested(100))).message == "[" * 100 + '"x"' + "]" * 100
 
 
+RAISED: list[tuple[BaseException, str]] = [
+    *((error, "unknown") for error in (Odd("x"), Unspeakable(ValueError("x")), Unspeakable(Odd("x")))),
+    *((kind("x"), "unknown") for kind in (RecursionError, StopIteration, StopAsyncIteration)),
+    (Bare(), "tool"),
+    (BareQuestion(), "needs_user_input"),
+    (ToolError(Unspeakable(Odd())), "tool"),  # type: ignore[arg-type]  # what is tested
+    (concurrent.futures.CancelledError(), "cancelled"),
+]
+
+
 @pytest.mark.parametrize("entry", CALLS)
-@pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize(
-    ("error", "code"),
+    ("called", "arguments", "code"),
     [
-        (Odd("x"), "unknown"),
-        (Mute(), "unknown"),
-        (Violent(), "unknown"),
-        (Bare(), "tool"),
-        (BareQuestion(), "needs_user_input"),
-        (ToolError(Unspeakable(Odd())), "tool"),  # type: ignore[arg-type]  # what is tested
-        (RecursionError(), "unknown"),
-        (StopIteration("x"), "unknown"),
-        (StopAsyncIteration("x"), "unknown"),
-        (concurrent.futures.CancelledError(), "cancelled"),
+        *((raising(error, is_async=way), {}, code) for way in (False, True) for error, code in RAISED),
+        *((add, arguments, "parameter") for arguments in ("left", {}, 5)),
+        (add, Hostile(), "unknown"),
     ],
 )
-def test_whatever_a_tool_raises_is_a_failed_result_and_the_next_call_works(
-    entry: str, is_async: bool, error: Any, code: str, session: Session
+def test_whatever_a_tool_raises_and_a_model_sends_is_a_failed_result_and_the_next_call_works(
+    entry: str, called: Any, arguments: Any, code: str, session: Session
 ) -> None:
-    result = through(entry, raising(error, is_async=is_async), {}, session)
+    result = through(entry, called, arguments, session)
     assert (result.success, result.code, result.value) == (False, code, None)
     assert result.message
     assert through(entry, add, {"left": 1}, session).value == 2
@@ -249,11 +226,6 @@ def read(path: str) -> str:
     return Path(path).read_text()
 
 
-async def read_async(path: str) -> str:
-    """Read a file."""
-    return await asyncio.to_thread(read, path)
-
-
 class Reading(Answer):
     visible_errors = VISIBLE
 
@@ -261,29 +233,23 @@ class Reading(Answer):
         return read(args["path"])
 
 
-class Path_(pydantic.BaseModel):
-    path: str
-
-
-DECLARED: dict[str, tuple[Any, dict[str, Any]]] = {
-    "@tool": (tool(name="t", visible_errors=VISIBLE)(read), {"path": MISSING}),
-    "async": (tool(name="t", visible_errors=VISIBLE)(read_async), {"path": MISSING}),
-    "Tool": (Tool("t", "Read.", read, visible_errors=list(VISIBLE)), {"path": MISSING}),
-    "one type": (Tool("t", "Read.", read, visible_errors=OSError), {"path": MISSING}),
-    "BaseTool": (Reading(None), {"path": MISSING}),
-    "ToolSpec": (
-        ToolSpec("t", {"a": Path_}, "out", function=lambda _, a: read(a.path), visible_errors=VISIBLE),
-        {"query_type": "a", "parameters": {"path": MISSING}},
+DECLARED: dict[str, Any] = {
+    "@tool": tool(name="t", visible_errors=VISIBLE)(read),
+    "async": made(in_async(read), visible_errors=VISIBLE),
+    "Tool": made(read, visible_errors=list(VISIBLE)),
+    "one type": made(read, visible_errors=OSError),
+    "BaseTool": Reading(None),
+    "ToolSpec": ToolSpec(
+        "t", {"a": Model}, "out", function=lambda _, given: read(given.part), visible_errors=VISIBLE
     ),
 }
 
 
 @pytest.mark.parametrize("entry", CALLS)
-@pytest.mark.parametrize(("declared", "arguments"), DECLARED.values(), ids=DECLARED)
-def test_the_text_of_a_visible_error_is_what_the_model_reads(
-    entry: str, declared: Any, arguments: dict[str, Any]
-) -> None:
-    result = through(entry, declared, arguments)
+@pytest.mark.parametrize("way", DECLARED)
+def test_the_text_of_a_visible_error_is_what_the_model_reads(entry: str, way: str) -> None:
+    query = {"query_type": "a", "parameters": {"part": MISSING}}
+    result = through(entry, DECLARED[way], query if way == "ToolSpec" else {"path": MISSING})
     assert told(result) == (False, f"t failed: {NO_FILE}", None, NO_FILE, SORRY, "data_not_found")
 
 
@@ -390,17 +356,6 @@ def test_each_error_has_its_code_and_words_for_a_person_and_can_be_pickled_and_c
         assert (type(twin), twin.args, vars(twin)) == (type(error), error.args, vars(error))
 
 
-def pydantic_error() -> Exception:
-    class Model(pydantic.BaseModel):
-        a: int
-
-    try:
-        Model(a="x")  # type: ignore[arg-type]  # what is tested
-    except pydantic.ValidationError as error:
-        return error
-    raise AssertionError
-
-
 class Hurried(TimeoutError, ConnectionError):
     pass
 
@@ -428,7 +383,7 @@ NOTHING = DataNotFound("x")
         (sqlite3.Warning("x"), "unknown"),
         (asyncio.CancelledError(), "cancelled"),
         (concurrent.futures.CancelledError(), "cancelled"),
-        (pydantic_error(), "parameter"),
+        (pydantic.ValidationError.from_exception_data("Model", []), "parameter"),
         (ValueError(), "unknown"),
         (Odd(), "unknown"),
         (KeyboardInterrupt(), "unknown"),

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
-from tool_entries import Clock, in_threads, through
+from tool_entries import Clock, in_async, in_threads, through
 
 from planning.tools import StorageUnavailable, Tool, ToolError
 from planning.tools.errors import CircuitOpen
@@ -36,20 +36,13 @@ class Flaky:
             raise self.errors.pop(0)
         return "done"
 
-    async def later(self) -> str:
-        await asyncio.sleep(0)
-        return self()
+
+def run(entry: str, retry: Retry, function: Flaky) -> Any:
+    called = in_async(function) if entry == "ainvoke" else function
+    return through(entry, Tool("send_mail", "S.", called, retry=retry)).value
 
 
-def run(retry: Retry, function: Flaky) -> Any:
-    return through("invoke", Tool("send_mail", "S.", function, retry=retry)).value
-
-
-def arun(retry: Retry, function: Flaky) -> Any:
-    return through("ainvoke", Tool("send_mail", "S.", function.later, retry=retry)).value
-
-
-both = pytest.mark.parametrize("run", [run, arun])
+both = pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
 
 
 def at_once(**changes: Any) -> Retry:
@@ -78,10 +71,10 @@ TRANSIENT = [StorageUnavailable("down"), ConnectionError(), ConnectionResetError
     ],
 )
 def test_what_may_pass_and_what_on_names_is_tried_again_and_stamina_hears_of_each(
-    run: Any, errors: list[Exception], options: dict[str, Any], retried: list[RetryDetails]
+    entry: str, errors: list[Exception], options: dict[str, Any], retried: list[RetryDetails]
 ) -> None:
     function = Flaky(*errors)
-    assert run(at_once(**options), function) == "done"
+    assert run(entry, at_once(**options), function) == "done"
     assert (function.calls, len(retried)) == (len(errors) + 1, len(errors))
 
 
@@ -95,31 +88,31 @@ def test_what_may_pass_and_what_on_names_is_tried_again_and_stamina_hears_of_eac
     ],
 )
 def test_the_error_that_ends_the_attempts_comes_out_as_it_was(
-    run: Any, before: list[Exception], last: Exception
+    entry: str, before: list[Exception], last: Exception
 ) -> None:
     function = Flaky(*before, last)
     with pytest.raises(type(last)) as caught:
-        run(at_once(), function)
+        run(entry, at_once(), function)
     assert caught.value is last
     assert (function.calls, last.__cause__, last.__context__) == (len(before) + 1, None, None)
 
 
 @both
 @pytest.mark.parametrize("kind", [asyncio.CancelledError, KeyboardInterrupt, SystemExit])
-def test_who_wants_to_stop_is_never_tried_again(run: Any, kind: type[BaseException]) -> None:
+def test_who_wants_to_stop_is_never_tried_again(entry: str, kind: type[BaseException]) -> None:
     for before in ([], [ConnectionError()]):
         function = Flaky(*before, kind())
         with pytest.raises(kind):
-            run(at_once(on=(Exception,)), function)
+            run(entry, at_once(on=(Exception,)), function)
         assert function.calls == len(before) + 1
 
 
 @both
 def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
-    run: Any, retried: list[RetryDetails], caplog: pytest.LogCaptureFixture
+    entry: str, retried: list[RetryDetails], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "stamina")
-    run(at_once(), Flaky(ConnectionResetError(PRIVATE), StorageUnavailable(PRIVATE)))
+    run(entry, at_once(), Flaky(ConnectionResetError(PRIVATE), StorageUnavailable(PRIVATE)))
     assert [
         (details.name, details.args, details.kwargs, details.retry_num, str(details.caused_by))
         for details in retried
@@ -132,11 +125,11 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
 
 @both
 def test_the_waits_double_up_to_the_longest_and_have_a_random_part(
-    run: Any, retried: list[RetryDetails]
+    entry: str, retried: list[RetryDetails]
 ) -> None:
     def waits(**options: float) -> list[float]:
         retried.clear()
-        run(at_once(attempts=6, **options), Flaky(*[ConnectionError()] * 5))
+        run(entry, at_once(attempts=6, **options), Flaky(*[ConnectionError()] * 5))
         return [details.wait_for for details in retried]
 
     assert waits(wait_initial=0.002, wait_max=0.01) == pytest.approx([0.002, 0.004, 0.008, 0.01, 0.01])

@@ -53,7 +53,7 @@ class Odd(BaseException):
 
 class Unspeakable(Exception):
     def __str__(self) -> str:
-        raise ValueError(self.args[0])
+        raise ToolError(self.args[0])
 
     __repr__ = __str__
 
@@ -95,14 +95,6 @@ class Unreadable(dict[str, Any]):
     get = __contains__ = items
 
 
-class Untold:
-    def __init__(self, secret: str) -> None:
-        self.secret = secret
-
-    def __str__(self) -> str:
-        raise ToolError(self.secret)
-
-
 RETURNED: dict[str, Callable[[str], Any]] = {
     "text": lambda s: s,
     "dict": lambda s: {s: [s, {"deep": s}]},
@@ -114,7 +106,7 @@ RETURNED: dict[str, Callable[[str], Any]] = {
 UNUSABLE: dict[str, Callable[[str], Any]] = {
     "generator": lambda s: (each for each in [s]),
     "exception": ValueError,
-    "untold": Untold,
+    "untold": Unspeakable,
     "unreadable": lambda s: Unreadable({s: s}),
 }
 

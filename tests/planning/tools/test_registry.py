@@ -72,6 +72,7 @@ def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_i
     assert kept.get_tool_spec("facts") is None
 
 
+NO_FUNCTION = "a tool's function must be callable, got"
 OF_OTHERS = {
     "langchain_core.tools": "give it to create_agent(tools=...), or convert it with "
     "planning.integrations.langchain.tools_from",
@@ -83,26 +84,21 @@ OF_OTHERS = {
 }
 
 
+def theirs(module: str) -> Any:
+    """A tool of another framework."""
+    return type("Subclass", (type("Theirs", (), {"__module__": module}),), {})()
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         (Look, "got the class Look for a tool; write Look()"),
-        *(
-            (wrong, f"a tool's function must be callable, got {type(wrong).__name__}")
-            for wrong in (5, "look", None)
-        ),
+        *((wrong, f"{NO_FUNCTION} {type(wrong).__name__}") for wrong in (5, "look", None)),
         (
             {"type": "function"},
-            "a tool's function must be callable, got dict: "
-            "convert it with planning.integrations.openai.tools_from",
+            f"{NO_FUNCTION} dict: convert it with planning.integrations.openai.tools_from",
         ),
-        *(
-            (
-                type("Subclass", (type("Theirs", (), {"__module__": module}),), {})(),
-                f"a tool's function must be callable, got Subclass: {remedy}",
-            )
-            for module, remedy in OF_OTHERS.items()
-        ),
+        *((theirs(module), f"{NO_FUNCTION} Subclass: {remedy}") for module, remedy in OF_OTHERS.items()),
     ],
 )
 def test_what_is_no_tool_is_refused_with_what_to_do_with_it(wrong: Any, message: str) -> None:

@@ -153,24 +153,15 @@ def test_the_names_of_real_apis_are_names_of_tools(declared: Callable[[Any], Any
 
 
 def refusal(error: str, code: str, **more: Any) -> dict[str, Any]:
-    told = {"success": False, "data": None, "error": error, "user_message": SORRY, "code": code}
-    return {**told, **more}
-
-
-def test_the_class_defaults_are_the_specified_ones() -> None:
-    assert (Look.requires_identifier, Look.returns_private_data, Look.rate_limit_key) == (False, False, None)
+    return {"success": False, "data": None, "error": error, "user_message": SORRY, "code": code, **more}
 
 
 @pytest.mark.parametrize("args", [{"a": 1}, MappingProxyType({"a": 1}), '{"a": 1}', b'{"a": 1}'])
 def test_arguments_and_context_are_dicts_of_the_tools_own(args: Any) -> None:
     context = {"trace_id": 1, 5: 6}
     told = safely(Look(), args, context)
-    assert told == {
-        "success": True,
-        "data": [{"a": 1}, {"trace_id": 1}],  # of names only
-        "error": None,
-        "user_message": None,
-    }
+    of_names = [{"a": 1}, {"trace_id": 1}]
+    assert told == {"success": True, "data": of_names, "error": None, "user_message": None}
     assert told["data"][0] is not args
     assert told["data"][1] is not context
 
@@ -184,6 +175,10 @@ def test_the_context_of_a_tool_in_a_toolbox_has_the_session() -> None:
     seen, session = list[dict[str, Any]](), Session()
     assert Toolbox([Seeing()], session=session).call("look", {}, context={"trace_id": 1}).success
     assert seen == [{"trace_id": 1, "session": session}]
+
+
+def test_the_class_defaults_are_the_specified_ones() -> None:
+    assert (Look.requires_identifier, Look.returns_private_data, Look.rate_limit_key) == (False, False, None)
 
 
 class Closed(UserDict[str, Any]):
@@ -205,31 +200,22 @@ def test_a_context_that_is_no_mapping_is_answered(context: Any, reason: str) -> 
     assert (result.code, result.error) == ("bad_context", error)
 
 
-class Undescribed(BaseTool):
-    name = "odd"
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return {"success": True}
-
-
-def declared(**declared: Any) -> BaseTool:
-    return type("Declared", (Undescribed,), {"description": "Odd.", **declared})()  # type: ignore[no-any-return]  # of a class made here
-
-
 @pytest.mark.parametrize(
-    "tool",
+    "declared",
     [
-        Undescribed(),
-        declared(timeout=-1),
-        declared(name=None),
-        declared(name=" "),
-        declared(identifiers=(), requires_identifier=True),
-        declared(retry=5),
-        declared(parameters=int),
+        {},  # without a description
+        {"timeout": -1},
+        {"name": None},
+        {"name": " "},
+        {"identifiers": (), "requires_identifier": True},
+        {"retry": 5},
+        {"parameters": int},
     ],
 )
-def test_a_class_that_is_no_tool_is_answered(tool: BaseTool) -> None:
-    assert safely(tool) == refusal(f"Tool '{type(tool).__name__}' encountered an error", "unknown")
+def test_a_class_that_is_no_tool_is_answered(declared: dict[str, Any]) -> None:
+    named = {"name": "odd", "execute": Look.execute, **declared}
+    tool = type("Declared", (Look if declared else BaseTool,), named)()
+    assert safely(tool) == refusal("Tool 'Declared' encountered an error", "unknown")
 
 
 @dataclass

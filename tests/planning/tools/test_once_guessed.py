@@ -13,7 +13,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from tool_entries import SCHEMA, counting, in_threads
+from tool_entries import SCHEMA, counting, enter, in_threads
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolResult, once
@@ -44,9 +44,7 @@ def planned(session: Session, *tools: Tool) -> Toolbox:
 def call(
     box: Toolbox, name: str, arguments: Any, call_id: str = "call_0", *, is_async: bool = False
 ) -> ToolResult:
-    if is_async:
-        return asyncio.run(box.acall(name, arguments, context=guess(call_id)))
-    return box.call(name, arguments, context=guess(call_id))
+    return enter("acall" if is_async else "call", box, name, arguments, guess(call_id))
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -223,7 +221,7 @@ def test_a_call_has_a_key_if_its_turn_has_a_name_and_no_other_call_its_id(
     assert Turn(name, calls).key_of("a") == (guessed_key("turn", "a") if has_key else None)
 
 
-def enter(order: TurnOrder, call_id: str, earlier: list[str], done: list[str]) -> None:
+def run_in(order: TurnOrder, call_id: str, earlier: list[str], done: list[str]) -> None:
     with order.place_of("turn", call_id, earlier) as pauses:
         for seconds in pauses:
             time.sleep(seconds)
@@ -235,7 +233,7 @@ def test_threads_run_in_order_of_their_calls() -> None:
 
     def run(place: int) -> None:
         barrier.wait()
-        enter(order, IDS[place], IDS[:place], done)
+        run_in(order, IDS[place], IDS[:place], done)
 
     in_threads([partial(run, place) for place in reversed(range(len(IDS)))])
     assert done == IDS
@@ -261,14 +259,14 @@ def test_a_call_that_fails_lets_the_next_one_begin() -> None:
     order, done = TurnOrder(), list[str]()
     with pytest.raises(KeyError), order.place_of("turn", "a", []):
         raise KeyError("a")
-    enter(order, "b", ["a"], done)
+    run_in(order, "b", ["a"], done)
     assert done == ["b"]
 
 
 def test_an_earlier_call_that_never_comes_is_waited_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(once, "_GRACE", 0.01)
     done = list[str]()
-    enter(TurnOrder(), "b", ["a"], done)
+    run_in(TurnOrder(), "b", ["a"], done)
     assert done == ["b"]
 
 

@@ -67,8 +67,8 @@ ENDLESS.append({"again": ENDLESS})
         (MarkStep("S001", "done"), {"step_id": "S001", "status": "done", "note": None}),
         (Point(1, (2, 3)), {"x": 1, "parts": [2, 3]}),
         (
-            {1: Colour.RED, "when": datetime(2026, 1, 2, tzinfo=UTC)},
-            {"1": "red", "when": "2026-01-02 00:00:00+00:00"},
+            {1: Colour.RED, "at": datetime(2026, 1, 2, tzinfo=UTC)},
+            {"1": "red", "at": "2026-01-02 00:00:00+00:00"},
         ),
         (frozenset({1.5}), [1.5]),
         ([Struct(), Array()], [{"row": 1, "cells": ["a"]}, [1, 0.5]]),
@@ -78,14 +78,8 @@ ENDLESS.append({"again": ENDLESS})
 )
 def test_a_result_becomes_plain_data(value: Any, plain: Any) -> None:
     result = ToolResult(True, "ok", value, elapsed=0.5)
-    assert result.to_dict() == {
-        "success": True,
-        "message": "ok",
-        "value": plain,
-        "error": None,
-        "user_message": None,
-        "elapsed": 0.5,
-    }
+    empty = dict.fromkeys(("error", "user_message"))
+    assert result.to_dict() == {"success": True, "message": "ok", "value": plain, **empty, "elapsed": 0.5}
     assert json.loads(json.dumps(result.to_dict()))["value"] == plain
 
 
@@ -109,8 +103,6 @@ MOST = 50_000
 FLOOD = "x" * 10_000_000
 CUT = "x" * 49_940 + "... (9950060 more characters; ask for less)"
 MOST_TEXTS = ["message", "error", "user_message", "cause"]
-
-
 TEXTS = ("message", "error", "user_message", "input_request", "cause")
 
 

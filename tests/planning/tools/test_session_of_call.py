@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from tool_entries import through
+from tool_entries import enter, through
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, ToolValidationError
 from planning.plan.commands import ApprovePlan
@@ -86,10 +86,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("is_fixed", [True, False])
-@pytest.mark.parametrize("is_async", [True, False])
-def test_a_toolbox_records_in_the_session_that_its_tools_are_bound_to(
-    *, is_fixed: bool, is_async: bool
-) -> None:
+@pytest.mark.parametrize("entry", ["call", "acall"])
+def test_a_toolbox_records_in_the_session_that_its_tools_are_bound_to(entry: str, *, is_fixed: bool) -> None:
     def kept(*, is_named: bool) -> list[tuple[str, str, str | None]]:
         session = Session()
         current.set(session)
@@ -98,11 +96,7 @@ def test_a_toolbox_records_in_the_session_that_its_tools_are_bound_to(
         box = Toolbox(tools, session=source) if is_named else Toolbox(tools)
         assert box.session is session
         for number, (name, arguments) in enumerate(CALLS):
-            context = {"call_id": f"c{number}"}
-            if is_async:
-                asyncio.run(box.acall(name, arguments, context=context))
-            else:
-                box.call(name, arguments, context=context)
+            enter(entry, box, name, arguments, {"call_id": f"c{number}"})
         with pytest.raises(ToolValidationError):
             box.invoke("planning_mark_step", {"step_id": "S009", "status": "done"})
         return recorded(session)
@@ -114,11 +108,11 @@ def test_a_toolbox_records_in_the_session_that_its_tools_are_bound_to(
     assert (kept(is_named=False), kept(is_named=True)) == (expected, expected)
 
 
-@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("entry", ["call", "acall"])
 @pytest.mark.parametrize("policy", [None, PlanPolicy(approval=True)])
 @pytest.mark.parametrize(("name", "arguments"), [*CALLS[:3], ("slow", {}), ("no_tool", {})])
 def test_the_session_of_a_call_is_asked_for_once_and_held(
-    name: str, arguments: dict[str, Any], policy: PlanPolicy | None, *, is_async: bool
+    name: str, arguments: dict[str, Any], policy: PlanPolicy | None, entry: str
 ) -> None:
     given: list[Session] = []
 
@@ -129,7 +123,7 @@ def test_the_session_of_a_call_is_asked_for_once_and_held(
     tools = PlanningToolsSection(session=another, policy=policy).tools()
     box = Toolbox([*tools, SLOW], session=another)
     current_name.set("caller")
-    result = asyncio.run(box.acall(name, arguments)) if is_async else box.call(name, arguments)
+    result = enter(entry, box, name, arguments)
     assert [(each.session_id, recorded(each)) for each in given] == [
         ("caller", [(name, result.code or "success", None)])
     ]

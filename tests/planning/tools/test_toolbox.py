@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import json
 import logging
@@ -15,7 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tool_entries import CALLS, QUESTION, SORRY, piped, raising, returning, through, told
+from tool_entries import CALLS, QUESTION, SORRY, enter, piped, raising, returning, through, told
 from tool_entries import made as tool
 
 from planning import Plan, PlanningToolsSection, Toolbox, ToolValidationError
@@ -447,8 +446,7 @@ def test_the_ids_of_a_call_and_its_actor_are_in_events_ledger_and_history(sessio
         ]
     ):
         ids = {"call_id": f"call_{number}", "actor": "planner", "idempotency_key": f"key_{number}"}
-        result = getattr(toolbox, way)(name, arguments, context={**ids, "trace_id": "t"})
-        _ = asyncio.run(result) if way == "acall" else result
+        enter(way, toolbox, name, arguments, {**ids, "trace_id": "t"})
     events = [event for change in session.history() for event in change.events]
     for kept in (select_all(session, ToolCall), session.history(), events):
         assert [(each.call_id, each.actor, each.idempotency_key) for each in kept] == [

@@ -86,8 +86,12 @@ def through(
     **options: Any,
 ) -> ToolResult:
     """Call a tool by a method of a toolbox that holds it."""
-    toolbox = Toolbox([tool], session=session, **options)
     name = tool.name if hasattr(tool, "name") else tool.__name__
+    return enter(entry, Toolbox([tool], session=session, **options), name, arguments, context)
+
+
+def enter(entry: str, toolbox: Toolbox, name: str, arguments: Any = None, context: Any = None) -> ToolResult:
+    """Call a tool by a method of the toolbox."""
     outcome: Any = getattr(toolbox, entry)(name, arguments, context=context)
     return asyncio.run(outcome) if asyncio.iscoroutine(outcome) else outcome  # type: ignore[no-any-return]  # by its entry
 

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pydantic
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
-from tool_entries import SCHEMA, by, counting, in_threads, through
+from tool_entries import SCHEMA, by, counting, in_threads, reopener, through
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolContext
@@ -27,6 +28,11 @@ from session.stores import SqliteStore, StoreError
 SETUP = {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]}
 MARK = {"step_id": "S001", "status": "done"}
 OTHER = "{} was not called: it has the key of an earlier call {}. Send it as a new call."
+
+
+@pytest.fixture(params=["memory", "a memory store", "a file"])
+def reopened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Session]:
+    return reopener(request.param, tmp_path)
 
 
 def test_a_repeat_returns_what_the_model_got_and_changes_nothing(reopened: Callable[[], Session]) -> None:
@@ -155,14 +161,13 @@ LOGINS = [Login(word=word) for word in "ab"]
     ],
 )
 def test_arguments_in_another_order_are_the_same_and_those_that_cannot_be_seen_to_be_are_not(
-    first: object, again: object, is_same: bool
+    first: Any, again: Any, is_same: bool
 ) -> None:
-    made: list[object] = []
-    tool = Tool("send", "Send.", lambda given: made.append(given) or "Sent", parameters={"type": "object"})
-    toolbox = Toolbox([tool], session=Session())
+    send = Mock(return_value="Sent")
+    toolbox = Toolbox([Tool("send", "Send.", send, parameters={"type": "object"})], session=Session())
     answers = [toolbox.call("send", each, context=by("1")).message for each in (first, again)]
     assert answers == ["Sent", "Sent" if is_same else OTHER.format("send", "with other arguments")]
-    assert len(made) == 1
+    assert send.call_count == 1
 
 
 # A call that must not be made twice: its repeat is refused when its result is not known

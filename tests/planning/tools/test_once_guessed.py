@@ -13,7 +13,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from tool_entries import SCHEMA, counting, enter, in_threads
+from tool_entries import SCHEMA, counting, enter, in_threads, reopener
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolResult, once
@@ -22,6 +22,11 @@ from session import Session, ToolInvoked
 from session.stores import SqliteStore
 
 SETUP = {"objective": "Fix the login bug", "initial_steps": ["Reproduce it"]}
+
+
+@pytest.fixture(params=["memory", "a memory store", "a file"])
+def reopened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Session]:
+    return reopener(request.param, tmp_path)
 
 
 def guess(call_id: str = "call_0") -> dict[str, Any]:

@@ -309,7 +309,7 @@ def add(left: int) -> int:
     return left + 1
 
 
-TOOLS = [Look(), fail, add]
+TOOLS: list[Any] = [Look(), fail, add]
 NOT_PARTS: list[Any] = [None, {}, [], "x", 5]
 NO_IDS = {"trace_id": None, "conversation_id": None, "conference_id": None}
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -144,17 +145,22 @@ def test_a_toolbox_of_two_sessions_is_refused() -> None:
             Toolbox([*of_first[:3], *others[3:]])
 
 
-@pytest.mark.parametrize("source", ["run-7", Session, None])
-def test_what_cannot_return_the_session_of_a_call_is_refused_where_it_is_given(source: Any) -> None:
-    takers: list[Callable[[], Any]] = [
-        lambda: PlanningToolsSection(session=source),
-        lambda: planning_tools(source),
-        lambda: Toolbox([], session=source),
-    ]
-    for take in takers[: 1 if source is None else 3]:  # others need no session
-        with pytest.raises(TypeError) as caught:
-            take()
-        assert str(caught.value) == f"session must be a Session or return one, got {source!r}"
+@pytest.mark.parametrize(
+    ("take", "source"),
+    [
+        *product((lambda source: Toolbox([], session=source), planning_tools), ("run-7", Session)),
+        *(
+            (lambda source: PlanningToolsSection(session=source), source)
+            for source in ("run-7", Session, None)
+        ),
+    ],
+)
+def test_what_cannot_return_the_session_of_a_call_is_refused_where_it_is_given(
+    take: Callable[[Any], Any], source: Any
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        take(source)
+    assert str(caught.value) == f"session must be a Session or return one, got {source!r}"
 
 
 def test_a_bound_tool_records_its_refusals_however_it_is_called(session: Session) -> None:
@@ -180,7 +186,12 @@ def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
     publishes: Literal["call", "value", "own"], is_stored: bool
 ) -> None:
     done: list[str] = []
-    work = Tool("work", "Work.", lambda place: done.append(place) or "worked", publishes=publishes)
+
+    def act(place: str) -> str:
+        done.append(place)
+        return "worked"
+
+    work = Tool("work", "Work.", act, publishes=publishes)
     session = Session(session_id="run-7", store=MemoryStore() if is_stored else None)
     section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
     toolbox = Toolbox([*section.tools(), work], session=session)
@@ -358,6 +369,6 @@ def test_calls_at_once_on_one_session_are_made_in_order_whichever_store_has_it(
     monkeypatch.setattr(Stored, "begin", begin)
 
     async def main() -> list[str]:
-        return await asyncio.gather(call("planning_setup_plan", SETUP), call("planning_mark_step", MARK))
+        return [*await asyncio.gather(call("planning_setup_plan", SETUP), call("planning_mark_step", MARK))]
 
     assert asyncio.run(main()) == ["Plan set: S001. Next: S001 Reproduce it", "S001 done. Plan completed."]

@@ -146,7 +146,7 @@ def test_a_name_that_a_tool_cannot_have_is_refused_where_it_is_declared(
     "name", ["a", "7", "-", "look_up-2", "WeatherAPI.com_Time_Zone_API", "repos/get.file", "x" * 128]
 )
 def test_the_names_of_real_apis_are_names_of_tools(declared: Callable[[Any], Any], name: str) -> None:
-    declared(name)
+    assert declared(name).name == name
 
 
 # Tools as classes: safe_execute always answers, and enforces what the class declares

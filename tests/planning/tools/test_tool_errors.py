@@ -155,6 +155,7 @@ def test_a_value_that_is_nested_a_hundred_levels_deep_is_shown_whole(entry: str)
     assert through(entry, returning(nested(100))).message == "[" * 100 + '"x"' + "]" * 100
 
 
+NO_ARGUMENTS: list[Any] = ["left", {}, 5]
 RAISED: list[tuple[BaseException, str]] = [
     *((error, "unknown") for error in (Odd("x"), Unspeakable(ValueError("x")), Unspeakable(Odd("x")))),
     *((kind("x"), "unknown") for kind in (RecursionError, StopIteration, StopAsyncIteration)),
@@ -170,7 +171,7 @@ RAISED: list[tuple[BaseException, str]] = [
     ("called", "arguments", "code"),
     [
         *((raising(error, is_async=way), {}, code) for way in (False, True) for error, code in RAISED),
-        *((add, arguments, "parameter") for arguments in ("left", {}, 5)),
+        *((add, arguments, "parameter") for arguments in NO_ARGUMENTS),
         (add, Hostile(), "unknown"),
     ],
 )

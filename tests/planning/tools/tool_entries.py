@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from planning.tools import BaseTool, Tool, Toolbox, ToolRegistry, ToolResult, execute_tools
 from planning.tools.guard import Retry
 from session import Session
+from session.stores import MemoryStore, SqliteStore
 
 SORRY = "I ran into a problem looking that up. Could you try again?"
 QUESTION = "Could you give me your identifier, email or registration id?"
@@ -126,6 +128,15 @@ def piped(
 
 
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+
+
+def reopener(kind: str, folder: Path) -> Callable[[], Session]:
+    """Opens a session, as another process does if it has a store."""
+    if kind == "memory":
+        session = Session()
+        return lambda: session
+    store = MemoryStore() if kind == "a memory store" else SqliteStore(folder / "plans.db")
+    return lambda: Session(session_id="run-7", store=store)
 
 
 def counting(**options: Any) -> tuple[Tool, list[str]]:

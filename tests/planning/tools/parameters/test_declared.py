@@ -134,20 +134,23 @@ NO_PARAMETERS: list[tuple[Any, str]] = [
 ]  # fmt: skip
 
 
-DECLARE: dict[str, tuple[Callable[[Any], Any], list[tuple[Any, str]]]] = {
-    "@tool": (tool, NO_TOOLS),
-    "Tool": (lambda kind: Tool("t", "T.", echo, parameters=kind).model, NO_PARAMETERS),
-    "ToolSpec": (lambda kind: ToolSpec("t", {"q": kind}, "t"), NO_PARAMETERS),
-}
+DECLARE: list[tuple[Callable[[Any], Any], list[tuple[Any, str]]]] = [
+    (tool, NO_TOOLS),
+    (lambda kind: Tool("t", "T.", echo, parameters=kind).model, NO_PARAMETERS),
+    (lambda kind: ToolSpec("t", {"q": kind}, "t"), NO_PARAMETERS),
+]
 
 
-@pytest.mark.parametrize("way", DECLARE)
-def test_what_cannot_be_a_tool_or_its_parameters_is_refused_where_it_is_declared(way: str) -> None:
-    declare, refused = DECLARE[way]
-    for declared, message in refused:
-        with pytest.raises(TypeError) as caught:
-            declare(declared)
-        assert str(caught.value) == message
+@pytest.mark.parametrize(
+    ("declare", "declared", "message"),
+    [(declare, *row) for declare, rows in DECLARE for row in rows],
+)
+def test_what_cannot_be_a_tool_or_its_parameters_is_refused_where_it_is_declared(
+    declare: Callable[[Any], Any], declared: Any, message: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        declare(declared)
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -385,7 +388,7 @@ def constructed(make: Make) -> type[Any]:
 
 
 def validated(make: Make) -> type[Any]:
-    size = attrs.field(validator=lambda _record, _attribute, value: checked_by(make)(value), type=int)
+    size: Any = attrs.field(validator=lambda _record, _attribute, value: checked_by(make)(value), type=int)
     return attrs.make_class("Positive", {"size": size, "other": attrs.field(type=int, default=0)})
 
 
@@ -398,7 +401,12 @@ def by_pydantic(make: Make) -> type[Any]:
     return pydantic.create_model("Refusing", size=(size, ...))
 
 
-DECLARED = {constructed: SMALL, validated: SMALL, converted: SMALL, by_pydantic: f"size: {SMALL}"}
+DECLARED: dict[Callable[[Make], type[Any]], str] = {
+    constructed: SMALL,
+    validated: SMALL,
+    converted: SMALL,
+    by_pydantic: f"size: {SMALL}",
+}
 
 
 @pytest.mark.parametrize("declare", DECLARED)

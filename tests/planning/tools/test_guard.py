@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import settings
@@ -23,21 +24,12 @@ from planning.tools.guard import CircuitBreaker, Retry
 PRIVATE = "the card number is 4111"
 
 
-class Flaky:
-    """Fails with each error in turn, then gives back "done"."""
-
-    def __init__(self, *errors: BaseException) -> None:
-        self.errors = list(errors)
-        self.calls = 0
-
-    def __call__(self) -> str:
-        self.calls += 1
-        if self.errors:
-            raise self.errors.pop(0)
-        return "done"
+def flaky(*errors: BaseException) -> Mock:
+    """A function that fails with each error in turn, then returns "done"."""
+    return Mock(side_effect=[*errors, *["done"] * 9])
 
 
-def run(entry: str, retry: Retry, function: Flaky) -> Any:
+def run(entry: str, retry: Retry, function: Mock) -> Any:
     called = in_async(function) if entry == "ainvoke" else function
     return through(entry, Tool("send_mail", "S.", called, retry=retry)).value
 
@@ -73,9 +65,9 @@ TRANSIENT = [StorageUnavailable("down"), ConnectionError(), ConnectionResetError
 def test_what_may_pass_and_what_on_names_is_tried_again_and_stamina_hears_of_each(
     entry: str, errors: list[Exception], options: dict[str, Any], retried: list[RetryDetails]
 ) -> None:
-    function = Flaky(*errors)
+    function = flaky(*errors)
     assert run(entry, at_once(**options), function) == "done"
-    assert (function.calls, len(retried)) == (len(errors) + 1, len(errors))
+    assert (function.call_count, len(retried)) == (len(errors) + 1, len(errors))
 
 
 @both
@@ -90,21 +82,21 @@ def test_what_may_pass_and_what_on_names_is_tried_again_and_stamina_hears_of_eac
 def test_the_error_that_ends_the_attempts_comes_out_as_it_was(
     entry: str, before: list[Exception], last: Exception
 ) -> None:
-    function = Flaky(*before, last)
+    function = flaky(*before, last)
     with pytest.raises(type(last)) as caught:
         run(entry, at_once(), function)
     assert caught.value is last
-    assert (function.calls, last.__cause__, last.__context__) == (len(before) + 1, None, None)
+    assert (function.call_count, last.__cause__, last.__context__) == (len(before) + 1, None, None)
 
 
 @both
 @pytest.mark.parametrize("kind", [asyncio.CancelledError, KeyboardInterrupt, SystemExit])
 def test_who_wants_to_stop_is_never_tried_again(entry: str, kind: type[BaseException]) -> None:
     for before in ([], [ConnectionError()]):
-        function = Flaky(*before, kind())
+        function = flaky(*before, kind())
         with pytest.raises(kind):
             run(entry, at_once(on=(Exception,)), function)
-        assert function.calls == len(before) + 1
+        assert function.call_count == len(before) + 1
 
 
 @both
@@ -112,7 +104,7 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
     entry: str, retried: list[RetryDetails], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "stamina")
-    run(entry, at_once(), Flaky(ConnectionResetError(PRIVATE), StorageUnavailable(PRIVATE)))
+    run(entry, at_once(), flaky(ConnectionResetError(PRIVATE), StorageUnavailable(PRIVATE)))
     assert [
         (details.name, details.args, details.kwargs, details.retry_num, str(details.caused_by))
         for details in retried
@@ -129,7 +121,7 @@ def test_the_waits_double_up_to_the_longest_and_have_a_random_part(
 ) -> None:
     def waits(**options: float) -> list[float]:
         retried.clear()
-        run(entry, at_once(attempts=6, **options), Flaky(*[ConnectionError()] * 5))
+        run(entry, at_once(attempts=6, **options), flaky(*[ConnectionError()] * 5))
         return [details.wait_for for details in retried]
 
     assert waits(wait_initial=0.002, wait_max=0.01) == pytest.approx([0.002, 0.004, 0.008, 0.01, 0.01])

@@ -116,18 +116,12 @@ def test_the_calls_that_a_tool_makes_itself_do_not_have_its_key() -> None:
 
 
 def test_refused_and_failed_calls_are_not_remembered(reopened: Callable[[], Session]) -> None:
-    session = reopened()
-    made: list[str] = []
-
-    def fail(arguments: dict[str, str]) -> str:
-        made.append(arguments["to"])
-        raise ConnectionError
-
+    session, fail = reopened(), Mock(side_effect=ConnectionError)
     toolbox = Toolbox([Tool("send", "Send.", fail, parameters=SCHEMA)], session=session)
     for _ in range(2):
         assert not toolbox.call("send", {"to": 5}, context=by("1")).success
         assert not toolbox.call("send", {"to": "Ann"}, context=by("1")).success
-    assert (made, len(session.select_all(ToolFailed))) == (["Ann", "Ann"], 4)
+    assert (fail.call_count, len(session.select_all(ToolFailed))) == (2, 4)
 
 
 def test_a_repeat_of_a_call_with_private_data_is_refused(reopened: Callable[[], Session]) -> None:
@@ -189,11 +183,8 @@ REFUSED = (
 def test_a_call_whose_result_was_lost_is_made_again_unless_it_must_not_be_made_twice(
     tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
-    def kill(_arguments: dict[str, str]) -> str:
-        raise KeyboardInterrupt
-
     store, (tool, _) = SqliteStore(tmp_path / "plans.db"), counting(**options)
-    killed = Tool("send", "Send.", kill, parameters=SCHEMA, **options)
+    killed = Tool("send", "Send.", Mock(side_effect=KeyboardInterrupt), parameters=SCHEMA, **options)
     first, second = (
         Toolbox([each], session=Session(session_id="run-7", store=store)) for each in (killed, tool)
     )
@@ -273,21 +264,14 @@ def test_it_is_refused_where_the_first_raised_or_a_rewind_took_it_back(
 ) -> None:
     store = SqliteStore(tmp_path / "plans.db") if is_stored else None
     session = Session(session_id="run-7", store=store)
-    made: list[str] = []
-
-    def send(arguments: dict[str, str]) -> str:
-        made.append(arguments["to"])
-        if arguments["to"] == "Bob":
-            raise ConnectionError
-        return "Sent"
-
+    send = Mock(side_effect=["Sent", ConnectionError])
     toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA, idempotent=False)], session=session)
     for name in ("Ann", "Bob"):
         toolbox.call("send", {"to": name}, context=by(name))
     session.rewind(0)
     for name in ("Ann", "Bob"):
         assert toolbox.call("send", {"to": name}, context=by(name)).message == REFUSED
-    assert made == ["Ann", "Bob"]
+    assert send.call_count == 2
 
 
 # Calls with idempotency keys among rewinds and forks, in any order

@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from threading import Barrier
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tool_entries import SCHEMA, counting, enter, in_threads, reopener
@@ -139,14 +140,7 @@ def test_a_key_of_the_host_stays_strict_beside_repeated_ids(reopened: Callable[[
 def test_a_call_that_was_never_made_is_not_said_to_have_taken_effect(
     reopened: Callable[[], Session], is_private: bool
 ) -> None:
-    made: list[str] = []
-
-    def send(arguments: dict[str, str]) -> str:
-        made.append(arguments["to"])
-        if arguments["to"] == "Ann":
-            raise ConnectionError
-        return "Sent"
-
+    send = Mock(side_effect=[ConnectionError, "Sent", ConnectionError])
     options: Any = {"parameters": SCHEMA, "idempotent": False, "returns_private_data": is_private}
     tool = Tool("send", "Send.", send, **options)
     names = ("Ann", "Ann", "Bob", "Ann")
@@ -156,7 +150,7 @@ def test_a_call_that_was_never_made_is_not_said_to_have_taken_effect(
         "did before you call it again.",
         "Sent",
     ]
-    assert made == ["Ann", "Bob", "Ann"]
+    assert [each.args[0]["to"] for each in send.call_args_list] == ["Ann", "Bob", "Ann"]
 
 
 def test_private_arguments_are_compared_and_not_stored(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from types import ModuleType
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import tool_entries
@@ -129,22 +130,14 @@ def test_the_functions_of_the_module_work_on_the_default_registry(own_default: T
         validate_call("facts", "none", {})
 
 
-class Point:
+def point(offered: Any) -> Any:
     """An entry point of an installed package."""
-
-    value = "package:tools"
-
-    def __init__(self, offered: Any) -> None:
-        self.offered = offered
-
-    def load(self) -> Any:
-        if isinstance(self.offered, BaseException):
-            raise self.offered
-        return self.offered
+    error = offered if isinstance(offered, BaseException) else None
+    return Mock(value="package:tools", load=Mock(return_value=offered, side_effect=error))
 
 
 def install(monkeypatch: pytest.MonkeyPatch, *offered: Any) -> None:
-    points = {"planning.tools": [*map(Point, offered)]}
+    points = {"planning.tools": [*map(point, offered)]}
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda *, group: points[group])
 
 

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import Mock, call
 
 import pytest
 from tool_entries import enter, through
@@ -185,12 +186,7 @@ WAITS = "work was not called: the plan waits for approval; end your turn and ask
 def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
     publishes: Literal["call", "value", "own"], is_stored: bool
 ) -> None:
-    done: list[str] = []
-
-    def act(place: str) -> str:
-        done.append(place)
-        return "worked"
-
+    act = Mock(return_value="worked")
     work = Tool("work", "Work.", act, publishes=publishes)
     session = Session(session_id="run-7", store=MemoryStore() if is_stored else None)
     section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
@@ -202,7 +198,7 @@ def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
         assert toolbox.call("work", {"place": "here"}).message == WAITS
         transaction.dispatch(ApprovePlan())
         assert toolbox.call("work", {"place": "there"}).message == "worked"
-    assert done == ["there"]
+    assert act.call_args_list == [call(place="there")]
 
 
 # In async code nothing that a call does with a store happens in the thread of the event loop
@@ -315,13 +311,13 @@ def test_a_call_that_is_begun_and_closed_ends_quietly_and_leaves_nothing_locked(
         mark = ("planning_mark_step", {"step_id": "S001", "status": "done"})
         for name, arguments in (mark, ("work", {"a": 1}), ("nothing", {})):
             context = None if key is None else {"idempotency_key": f"{key} {name}"}
-            call = box.acall(name, arguments, context=context)
+            begun = box.acall(name, arguments, context=context)
             with suppress(StopIteration):
                 for _ in range(steps):
-                    waited: Any = call.send(None)
+                    waited: Any = begun.send(None)
                     while waited is not None and not waited.done():
                         await asyncio.sleep(0.001)
-            call.close()
+            begun.close()
             again = await box.acall(name, arguments, context=context)
             assert again.success is (name != "nothing")
         assert session.refresh() == session.version
@@ -355,12 +351,12 @@ def test_calls_at_once_on_one_session_are_made_in_order_whichever_store_has_it(
     begun = list[str]()
     slow = threading.Event()
 
-    async def call(name: str, arguments: Mapping[str, object]) -> str:
+    async def made(name: str, arguments: Mapping[str, object]) -> str:
         session = Session(session_id="shop", store=SqliteStore(tmp_path / "plans.db"))
         return (await Toolbox(PlanningToolsSection(session=session).tools()).acall(name, arguments)).message
 
     def begin(stored: Any, timeout: float | None) -> None:
-        begun.append("call")
+        begun.append("begun")
         if len(begun) == 1:
             slow.wait(0.1)  # another thread could go ahead of the first call
         whole(stored, timeout)
@@ -369,6 +365,6 @@ def test_calls_at_once_on_one_session_are_made_in_order_whichever_store_has_it(
     monkeypatch.setattr(Stored, "begin", begin)
 
     async def main() -> list[str]:
-        return [*await asyncio.gather(call("planning_setup_plan", SETUP), call("planning_mark_step", MARK))]
+        return [*await asyncio.gather(made("planning_setup_plan", SETUP), made("planning_mark_step", MARK))]
 
     assert asyncio.run(main()) == ["Plan set: S001. Next: S001 Reproduce it", "S001 done. Plan completed."]

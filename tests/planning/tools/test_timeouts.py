@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tool_entries import CALLS, NOW, in_async, raising, through
@@ -163,14 +164,13 @@ def test_the_planning_tools_run_in_the_callers_thread_whatever_the_toolboxs_time
 def test_a_limiter_whose_server_is_silent_takes_no_longer_than_the_tool_may(
     is_async: bool, entry: str, breaker: CircuitBreaker | None
 ) -> None:
-    calls: list[int] = []
-    count = lambda: calls.append(1)  # noqa: E731
+    count = Mock()
     function = in_async(count) if is_async else count
     counted = tool(function, rate_limit_key="mail", timeout=0.01, breaker=breaker)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and answers nothing
         storage = f"redis://127.0.0.1:{silent.getsockname()[1]}/0?socket_timeout=20"
         result = through(entry, counted, limiter=RateLimiter(storage=storage))
-    assert (result.code, result.message, calls) == (ErrorKind.TIMEOUT, GIVEN_UP, [])
+    assert (result.code, result.message, count.call_count) == (ErrorKind.TIMEOUT, GIVEN_UP, 0)
     assert getattr(breaker, "state", "closed") == "closed"
 
 

@@ -54,11 +54,6 @@ class Odd(BaseException):
     pass
 
 
-class Bare(ToolError):
-    def __init__(self) -> None:
-        pass
-
-
 class BareQuestion(UserInputNeeded):
     def __init__(self) -> None:
         ToolError.__init__(self, "ask")
@@ -98,14 +93,8 @@ def nested(levels: int, level: Callable[[Any], Any] = lambda part: [part]) -> An
     return value
 
 
-def wrapped(part: Any) -> Model:
-    return Model(part=[part])
-
-
-def endless() -> dict[str, Any]:
-    again: list[Any] = []
-    again.append(again)
-    return {"again": again}
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
 
 
 def add(left: int) -> int:
@@ -134,9 +123,9 @@ UNUSABLE = "t returned nothing that can be used. Continue without it."
         (lambda: nested(5_000), "list with list in it, which is nested more than 100 levels deep"),
         (lambda: {"tree": nested(100, Holder)}, "dict with test_tool_errors.Holder in it, which is nested "
          "more than 100 levels deep"),
-        (lambda: nested(60, wrapped), "test_tool_errors.Model with dict in it, which is nested more than 100 "
-         "levels deep"),
-        (endless, "dict with list in it, which contains itself"),
+        (lambda: nested(60, lambda part: Model(part=[part])), "test_tool_errors.Model with dict in it, which "
+         "is nested more than 100 levels deep"),
+        (lambda: {"again": ENDLESS}, "dict with list in it, which contains itself"),
     ],
 )  # fmt: skip
 def test_what_a_function_returns_and_has_no_json_form_is_a_bad_result_and_the_log_says_what(
@@ -159,7 +148,7 @@ NO_ARGUMENTS: list[Any] = ["left", {}, 5]
 RAISED: list[tuple[BaseException, str]] = [
     *((error, "unknown") for error in (Odd("x"), Unspeakable(ValueError("x")), Unspeakable(Odd("x")))),
     *((kind("x"), "unknown") for kind in (RecursionError, StopIteration, StopAsyncIteration)),
-    (Bare(), "tool"),
+    (ToolError.__new__(ToolError), "tool"),
     (BareQuestion(), "needs_user_input"),
     (ToolError(Unspeakable(Odd())), "tool"),  # type: ignore[arg-type]  # what is tested
     (concurrent.futures.CancelledError(), "cancelled"),
@@ -357,10 +346,6 @@ def test_each_error_has_its_code_and_words_for_a_person_and_can_be_pickled_and_c
         assert (type(twin), twin.args, vars(twin)) == (type(error), error.args, vars(error))
 
 
-class Hurried(TimeoutError, ConnectionError):
-    pass
-
-
 NOTHING = DataNotFound("x")
 
 
@@ -368,7 +353,7 @@ NOTHING = DataNotFound("x")
     ("error", "code"),
     [
         (TimeoutError(), "timeout"),
-        (Hurried(), "timeout"),
+        (type("Hurried", (TimeoutError, ConnectionError), {})(), "timeout"),
         (ConnectionResetError(), "storage"),
         (socket.gaierror(-2, "Name or service not known"), "storage"),
         (ssl.SSLError(1, "EOF"), "storage"),

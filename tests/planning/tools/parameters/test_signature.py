@@ -90,10 +90,6 @@ def test_a_built_in_that_tells_nothing_takes_anything() -> None:
     assert Tool("t", "d", max, parameters=Size).parameters_schema()["required"] == ["size"]
 
 
-class OwnContext(ToolContext):
-    """A context of one's own."""
-
-
 Alias = ToolContext
 Declared = TypeAliasType("Declared", ToolContext | None)
 
@@ -134,7 +130,7 @@ def unimported() -> Any:
         hinted(ToolContext | None, None),
         hinted(Annotated[ToolContext, "who calls"]),
         hinted(Declared, None),
-        hinted(OwnContext),
+        hinted(type("OwnContext", (ToolContext,), {})),
     ],
 )
 def test_the_context_is_given_and_is_no_argument(function: Any) -> None:

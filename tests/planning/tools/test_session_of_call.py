@@ -13,7 +13,7 @@ from typing import Any, Literal
 from unittest.mock import Mock, call
 
 import pytest
-from tool_entries import enter, through
+from tool_entries import enter, in_async, through
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, ToolValidationError
 from planning.plan.commands import ApprovePlan
@@ -239,8 +239,7 @@ def send(to: str) -> str:
     return f"Sent to {to}"
 
 
-async def asend(to: str) -> str:
-    return f"Sent to {to}"
+asend = in_async(send)
 
 
 @pytest.mark.parametrize("policy", [None, PlanPolicy(approval=True, evidence="required")])

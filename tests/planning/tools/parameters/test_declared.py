@@ -502,25 +502,18 @@ def test_a_rule_refuses_at_its_place_at_any_depth(
     kind: Any, arguments: dict[str, Any], expected: list[str]
 ) -> None:
     assert problems(kind, arguments) == expected
-    places = {
-        "one": kind | None,
-        "several": list[kind],
-        "named": dict[str, kind],
-        "pair": tuple[int, kind],
-        "deep": dict[str, list[list[kind]]],
-    }
-    holder = attrs.make_class("Holder", {name: attrs.field(type=hint) for name, hint in places.items()})
-    sent = {
-        "one": arguments,
-        "several": [{}, arguments],
-        "named": {"a": arguments},
-        "pair": [1, arguments],
-        "deep": {"a": [[], [arguments]]},
-    }
+    places: list[tuple[str, Any, Any, str]] = [
+        ("one", kind | None, arguments, ""),
+        ("several", list[kind], [{}, arguments], "[1]"),
+        ("named", dict[str, kind], {"a": arguments}, ".a"),
+        ("pair", tuple[int, kind], [1, arguments], "[1]"),
+        ("deep", dict[str, list[list[kind]]], {"a": [[], [arguments]]}, ".a[1][0]"),
+    ]
+    holder = attrs.make_class("Holder", {name: attrs.field(type=hint) for name, hint, *_ in places})
     names = ("start", "end", "unit", "low:", "high", "word", "width", "text", "items", "free")
-    assert problems(holder, sent) == [
-        f"{place}{'.' if told.startswith(names) else ': '}{told}"
-        for place in ("one", "several[1]", "named.a", "pair[1]", "deep.a[1][0]")
+    assert problems(holder, {name: sent for name, _, sent, _ in places}) == [
+        f"{name}{path}{'.' if told.startswith(names) else ': '}{told}"
+        for name, _, _, path in places
         for told in expected
     ]
 

@@ -36,18 +36,11 @@ def refusal(kind: Any, arguments: Any) -> str:
 MARK = '{"step_id": "S001", "status": "done", "note": "ok"}'
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        MARK,
-        MARK.encode(),
-        bytearray(MARK.encode()),
-        json.loads(MARK),
-        MappingProxyType(json.loads(MARK)),
-        json.dumps(MARK),
-    ],
-    ids=["text", "bytes", "bytearray", "dict", "mapping", "written twice"],
-)
+MAPPING = json.loads(MARK)
+FORMS = [MARK, MARK.encode(), bytearray(MARK.encode()), MAPPING, MappingProxyType(MAPPING), json.dumps(MARK)]
+
+
+@pytest.mark.parametrize("arguments", FORMS, ids=lambda form: type(form).__name__)
 def test_arguments_come_as_text_or_as_a_mapping(arguments: object) -> None:
     assert taken(MarkStep, arguments).value == MarkStep("S001", "done", "ok")
 

@@ -311,7 +311,6 @@ def add(left: int) -> int:
 
 TOOLS: list[Any] = [Look(), fail, add]
 NOT_PARTS: list[Any] = [None, {}, [], "x", 5]
-NO_IDS = {"trace_id": None, "conversation_id": None, "conference_id": None}
 
 
 @pytest.mark.parametrize(
@@ -324,21 +323,16 @@ def test_no_calls_have_no_results(state: Any) -> None:
 @pytest.mark.parametrize(
     ("state", "ids"),
     [
-        (
-            {
-                "trace_id": "t",
-                "conversation_context": {"conversation_id": "c"},
-                "user_context": {"conference_id": "f"},
-            },
-            {"trace_id": "t", "conversation_id": "c", "conference_id": "f"},
-        ),
-        *(({"conversation_context": part, "user_context": part}, NO_IDS) for part in NOT_PARTS),
+        (("t", {"conversation_id": "c"}, {"conference_id": "f"}), ("t", "c", "f")),
+        *(((None, part, part), (None, None, None)) for part in NOT_PARTS),
     ],
 )
 def test_the_context_carries_the_three_ids_as_far_as_there_are_any(
-    state: dict[str, Any], ids: dict[str, str | None]
+    state: tuple[Any, ...], ids: tuple[str | None, ...]
 ) -> None:
-    assert piped(TOOLS, [{"tool": "look"}], **state)["look"]["data"][1] == ids
+    given = dict(zip(("trace_id", "conversation_context", "user_context"), state, strict=True))
+    expected = dict(zip(("trace_id", "conversation_id", "conference_id"), ids, strict=True))
+    assert piped(TOOLS, [{"tool": "look"}], **given)["look"]["data"][1] == expected
 
 
 def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session) -> None:

@@ -316,11 +316,11 @@ class SaidByTuple(NamedTuple):
     error: str | None = None
 
 
-def as_dict(success: Any, error: str | None = None) -> dict[str, Any]:
-    return {"success": success, "error": error}
-
-
-FORMS: list[Callable[..., Any]] = [as_dict, Said, SaidByTuple]
+FORMS: list[Callable[..., Any]] = [
+    lambda success, error=None: {"success": success, "error": error},
+    Said,
+    SaidByTuple,
+]
 
 
 @pytest.mark.parametrize("form", FORMS)

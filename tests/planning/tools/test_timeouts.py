@@ -186,7 +186,7 @@ class Untidy:
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
-            await getattr(self, self.how)()
+            await self.clean_up()
         finally:
             self.events.append("ended")
         return "late"
@@ -196,28 +196,23 @@ class Untidy:
         while "ended" not in self.events:
             await asyncio.sleep(0.01)
 
-    async def cleans_up(self) -> None:
-        await asyncio.sleep(0.1)
-        self.events.append("cleaned")
-
-    async def never_ends(self) -> None:
-        await asyncio.Event().wait()
-
-    async def raises(self) -> None:
-        await asyncio.sleep(0.1)
-        raise ValueError("secret")
-
-    async def raises_at_once(self) -> None:
-        raise StorageUnavailable("secret")
-
-    async def returns(self) -> None:
-        pass
-
-    async def works_on(self) -> None:
-        for _ in range(10):
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.sleep(0.01)
-        self.events.append("cleaned")
+    async def clean_up(self) -> None:
+        match self.how:
+            case "never_ends":
+                await asyncio.Event().wait()
+            case "raises_at_once":
+                raise StorageUnavailable("secret")
+            case "raises":
+                await asyncio.sleep(0.1)
+                raise ValueError("secret")
+            case "cleans_up":
+                await asyncio.sleep(0.1)
+                self.events.append("cleaned")
+            case "works_on":
+                for _ in range(10):
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await asyncio.sleep(0.01)
+                self.events.append("cleaned")
 
 
 LONG = ["cleans_up", "never_ends", "raises", "works_on"]

@@ -77,31 +77,18 @@ class Thing:
         return a
 
 
-@dataclass
-class DataclassDefault:
-    a: int = pydantic.Field(default=1, ge=1)
-
-
 @attrs.define
 class AttrsDefault:
     a: int = pydantic.Field(default=1, ge=1)
 
 
-@dataclass
-class Dated:
-    at: Annotated[datetime.datetime, annotated_types.Timezone(...)]
-
-
-@dataclass
-class Unread:
-    a: Nowhere  # type: ignore[name-defined]  # noqa: F821 - what the test is about
-
-
-@dataclass
-class Initial:
-    a: dataclasses.InitVar[int]
-
-
+UNZONED = Annotated[datetime.datetime, annotated_types.Timezone(...)]
+DataclassDefault = dataclasses.make_dataclass(
+    "DataclassDefault", [("a", int, pydantic.Field(default=1, ge=1))]
+)
+Dated = dataclasses.make_dataclass("Dated", [("at", UNZONED)])
+Unread = dataclasses.make_dataclass("Unread", [("a", "Nowhere")])
+Initial = dataclasses.make_dataclass("Initial", [("a", dataclasses.InitVar[int])])
 OF_JSON = "use types that JSON has, or records of them"
 BOUND = (
     "has pydantic.Field as the default of a; put it into the type: Annotated[int, pydantic.Field(ge=1)] = 1"

@@ -477,14 +477,10 @@ def test_aliases_are_the_names_that_are_sent(kind: type, arguments: object, expe
     assert problems(kind, arguments) == expected
 
 
-class Allowing(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="allow")
-    size: int
-
-
-class Ignoring(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="ignore")
-    size: int
+Allowing, Ignoring = (
+    pydantic.create_model("Made", __config__=pydantic.ConfigDict(extra=extra), size=(int, ...))
+    for extra in ("allow", "ignore")
+)
 
 
 class Strict(pydantic.BaseModel):
@@ -514,8 +510,7 @@ class Uncalled(pydantic.BaseModel):
     later: Nowhere | None = None  # type: ignore[name-defined]  # noqa: F821 - what the test is about
 
 
-class Strange(pydantic.BaseModel):
-    action: Callable[[], int] | None = None
+Strange = pydantic.create_model("Strange", action=(Callable[[], int] | None, None))
 
 
 @pytest.mark.parametrize("arguments", [{}, {"again": 3}])

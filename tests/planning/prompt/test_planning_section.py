@@ -62,6 +62,8 @@ def test_strategies_differ_in_the_mindset_paragraph_alone(session: Session) -> N
 )
 def test_a_strategy_is_found_by_its_name(spelled: str, strategy: PlanningStrategy) -> None:
     assert PlanningStrategy(spelled) is strategy
+    section = PlanningToolsSection(session=Session(), strategy=spelled)
+    assert (section.strategy, section.body()) == (strategy, section_body(strategy))
     for other in (f"{spelled}s", ["react"], None):
         with pytest.raises(ValueError, match="is not a valid PlanningStrategy"):
             PlanningStrategy(other)
@@ -110,27 +112,12 @@ def test_copy_without_the_first_tool_has_no_word_of_how_to_plan() -> None:
     )
 
 
-def test_a_session_is_required() -> None:
-    with pytest.raises(TypeError):
-        PlanningToolsSection()  # type: ignore[call-arg]  # the point of the test
-    with pytest.raises(TypeError) as caught:
-        PlanningToolsSection(session=None)  # type: ignore[arg-type]  # the point of the test
-    assert str(caught.value) == "session must be a Session or return one, got None"
-
-
-@pytest.mark.parametrize("strategy", list(PlanningStrategy))
-def test_a_strategy_is_also_given_by_its_name(session: Session, strategy: PlanningStrategy) -> None:
-    named = PlanningToolsSection(session=session, strategy=strategy.name.lower().replace("_", "-"))
-    assert (named.strategy, named.body()) == (strategy, section_body(strategy))
-
-
 def test_a_mindset_of_the_host_replaces_that_of_the_strategy_alone(session: Session) -> None:
     own = "Plane wie eine Bäckerin."
     given = PlanningToolsSection(session=session, mindset=f" {own}\n").body()
-    first, mindset, guidance = given.split("\n\n")
     for strategy in PlanningStrategy:
-        text = section_body(strategy).split("\n\n")
-        assert (first, mindset, guidance) == (text[0], own, text[2])
+        first, _, guidance = section_body(strategy).split("\n\n")
+        assert given.split("\n\n") == [first, own, guidance]
     few = PlanPolicy(tools=("mark", "read"))
     assert PlanningToolsSection(session=session, mindset=own, policy=few).body() == "\n\n".join(
         [own, section_body(PlanningStrategy.REACT, few)]
@@ -138,49 +125,38 @@ def test_a_mindset_of_the_host_replaces_that_of_the_strategy_alone(session: Sess
 
 
 def test_descriptions_of_the_host_replace_those_of_the_tools_alone(session: Session) -> None:
-    plain, texts = (
-        planning_tools(session),
-        {"planning_mark_step": "Mark it.", "planning_read_plan": "Read it."},
-    )
+    texts = {"planning_mark_step": "Mark it.", "planning_read_plan": "Read it."}
     section = PlanningToolsSection(session=session, descriptions=texts)
-    assert [(tool.name, tool.description) for tool in section.tools()] == [
-        (tool.name, texts.get(tool.name, tool.description)) for tool in plain
-    ]
-    assert [tool.parameters_schema() for tool in section.tools()] == [
-        tool.parameters_schema() for tool in plain
+    assert [(tool.name, tool.description, tool.parameters_schema()) for tool in section.tools()] == [
+        (tool.name, texts.get(tool.name, tool.description), tool.parameters_schema())
+        for tool in planning_tools(session)
     ]
     box = Toolbox(section.tools(), session=session)
     assert box.call("planning_setup_plan", {"objective": "o", "initial_steps": ["a"]}).success
     assert box.call("planning_mark_step", {"step_id": "S001", "status": "done"}).success
 
 
+NAMES = "react, plan-act-reflect, goal-decompose-route-synthesise"
+UNKNOWN = f"is unknown; send one of {', '.join(PLAN_TOOLS)}"
+BLANK = "is blank: fill it in, or omit it"
+
+
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        (
-            {"strategy": "reakt"},
-            ValueError,
-            "strategy: 'reakt' is unknown; send one of react, plan-act-reflect,"
-            " goal-decompose-route-synthesise",
-        ),
+        ({"strategy": "reakt"}, ValueError, f"strategy: 'reakt' is unknown; send one of {NAMES}"),
         ({"strategy": None}, TypeError, "strategy must be a PlanningStrategy or its name, got None"),
-        ({"mindset": " \n"}, ValueError, "mindset is blank: fill it in, or omit it"),
+        ({"mindset": " \n"}, ValueError, f"mindset {BLANK}"),
         ({"mindset": 7}, TypeError, "mindset must be a string, got int"),
         ({"policy": "strict"}, TypeError, "policy must be a PlanPolicy, got 'strict'"),
-        (
-            {"descriptions": {"planning_mark": "Mark."}},
-            ValueError,
-            f"descriptions: 'planning_mark' is unknown; send one of {', '.join(PLAN_TOOLS)}",
-        ),
-        (
-            {"descriptions": {"planning_remove_step": "No."}},
-            ValueError,
-            f"descriptions: 'planning_remove_step' is unknown; send one of {', '.join(PLAN_TOOLS)}",
+        *(
+            ({"descriptions": {name: "Do."}}, ValueError, f"descriptions: {name!r} {UNKNOWN}")
+            for name in ("planning_mark", "planning_remove_step")
         ),
         (
             {"descriptions": {"planning_mark_step": ""}},
             ValueError,
-            "descriptions['planning_mark_step'] is blank: fill it in, or omit it",
+            f"descriptions['planning_mark_step'] {BLANK}",
         ),
     ],
 )
@@ -209,7 +185,7 @@ def test_the_reminder_is_the_live_plan_while_it_is_active(
     assert section.reminder() == ""
 
 
-def test_the_reminder_says_what_each_step_waits_for(session: Session) -> None:
+def test_the_reminder_shows_what_each_step_waits_for(session: Session) -> None:
     section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True, dependencies=True))
     toolbox = Toolbox(section.tools(), session=session)
     steps = ["a", {"title": "b", "depends_on": [1]}]

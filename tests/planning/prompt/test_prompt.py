@@ -74,13 +74,7 @@ class Own(Section[Behaviour]):
 
 def test_a_section_of_a_class_takes_the_parameters_that_its_class_names() -> None:
     section = Own(title="T")
-    assert (section.params_type, prompt(section).render(Behaviour("a")).text) == (
-        Behaviour,
-        "## 1. T\n\na",
-    )
-    assert refusal(lambda: prompt(section).render()) == (
-        "section 'T' takes Behaviour; pass an instance to render()"
-    )
+    assert (section.params_type, prompt(section).render(Behaviour("a")).text) == (Behaviour, "## 1. T\n\na")
 
 
 def test_a_disabled_section_takes_no_number_and_needs_no_parameters() -> None:
@@ -91,12 +85,14 @@ def test_a_disabled_section_takes_no_number_and_needs_no_parameters() -> None:
     assert rendered.text == "## 1. On\n\nx"
 
 
+def behaviour(template: str, **switch: Any) -> Section[Any]:
+    return MarkdownSection[Behaviour](title="T", template=template, **switch)
+
+
 def test_a_switch_is_given_the_parameters() -> None:
-    section = MarkdownSection[Behaviour](
-        title="Limits", template="${limit}", enabled=lambda params: params.limit > 5
-    )
+    section = behaviour("${limit}", enabled=lambda params: params.limit > 5)
     assert prompt(section).render(Behaviour("x", limit=3)).text == ""
-    assert prompt(section).render(Behaviour("x", limit=9)).text == "## 1. Limits\n\n9"
+    assert prompt(section).render(Behaviour("x", limit=9)).text == "## 1. T\n\n9"
 
 
 @pytest.mark.parametrize(
@@ -107,12 +103,7 @@ def test_a_switch_is_given_the_parameters() -> None:
     ],
 )
 def test_only_a_placeholder_of_the_template_is_replaced(template: str, given: str, text: str) -> None:
-    section = MarkdownSection[Behaviour](title="T", template=template)
-    assert prompt(section).render(Behaviour(given)).text == f"## 1. T\n\n{text}"
-
-
-def behaviour(template: str, **switch: Any) -> Section[Any]:
-    return MarkdownSection[Behaviour](title="T", template=template, **switch)
+    assert prompt(behaviour(template)).render(Behaviour(given)).text == f"## 1. T\n\n{text}"
 
 
 @pytest.mark.parametrize(
@@ -123,9 +114,8 @@ def behaviour(template: str, **switch: Any) -> Section[Any]:
         (MarkdownSection(title="T", template="${objective}"), [],
          "section 'T': no value for placeholder ${objective}; its fields are none: "
          "write MarkdownSection[Params](...)"),
-        (behaviour("x"), [], "section 'T' takes Behaviour; pass an instance to render()"),
-        (behaviour("x", enabled=lambda params: params.limit > 5), [],
-         "section 'T' takes Behaviour; pass an instance to render()"),
+        *((section, [], "section 'T' takes Behaviour; pass an instance to render()")
+          for section in (behaviour("x"), Own(title="T"), behaviour("x", enabled=lambda params: params))),
         (behaviour("x"), [Tone("x"), Behaviour("a")], "no section of prompt 'prompt' takes Tone"),
         (behaviour("x"), [Behaviour("a"), Behaviour("b")], "Behaviour was given twice; pass one instance"),
         (behaviour("x"), [{"word": "x"}], "parameters must be dataclass instances, got {'word': 'x'}"),
@@ -141,9 +131,8 @@ def test_what_cannot_be_rendered_says_why(section: Section[Any], params: list[An
     "template", ["${}", "${ objective }", "${a-b}", "${open", "${a{b}}", "${" + "a" * 50]
 )
 def test_a_malformed_placeholder_never_reaches_the_model(template: str) -> None:
-    section = MarkdownSection[Behaviour](title="T", template=template)
     found = {"${a{b}}": "${a"}.get(template, template[:40])
-    assert refusal(lambda: prompt(section).render(Behaviour("a"))) == (
+    assert refusal(lambda: prompt(behaviour(template)).render(Behaviour("a"))) == (
         f"section 'T': malformed placeholder {found!r}; write ${{name}}, or $${{ for a literal ${{"
     )
 
@@ -161,14 +150,13 @@ def test_two_tools_of_one_name_are_refused(session: Session) -> None:
     )
 
 
-def test_rendering_in_the_name_of_a_session_is_an_event(session: Session) -> None:
-    rendered = prompt(MarkdownSection(title="T", template="x")).render(session=session)
-    (event,) = select_all(session, PromptRendered)
-    assert (event.ns, event.key, event.text) == ("tests", "prompt", rendered.text)
-
-
-def test_a_subscriber_that_raises_breaks_no_render(session: Session, caplog: Any) -> None:
+def test_rendering_for_a_session_is_an_event_and_no_subscriber_breaks_it(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
     session.bus.subscribe(PromptRendered, len)  # type: ignore[arg-type]  # an event has no length
     section = prompt(MarkdownSection(title="T", template="x"))
-    assert section.render(session=session).text == section.render().text
+    rendered = section.render(session=session)
+    assert rendered == section.render()
+    (event,) = select_all(session, PromptRendered)
+    assert (event.ns, event.key, event.text) == ("tests", "prompt", rendered.text)
     assert [vars(record)["handler"] for record in caplog.records] == ["builtins.len"]

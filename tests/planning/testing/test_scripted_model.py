@@ -48,14 +48,6 @@ def test_each_request_has_the_next_turn_and_after_the_last_one_fails(path: str) 
     ]
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_stream_is_server_sent_events(path: str) -> None:
-    with ScriptedModel("Hello.") as model:
-        status, kind, text = post(model, path, {"stream": True})
-    assert (status, kind) == (200, "text/event-stream")
-    assert all(line.startswith(("event: ", "data: ")) for line in text.splitlines() if line)
-
-
 NAMED = {
     "/v1/chat/completions": lambda data: [data["id"], data["choices"][0]["message"]["tool_calls"][0]["id"]],
     "/v1/responses": lambda data: [data["id"], data["output"][0]["id"], data["output"][0]["call_id"]],
@@ -73,11 +65,14 @@ def test_no_two_calls_and_no_two_responses_have_one_id(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_stream_has_one_id_and_it_is_that_of_no_other(path: str) -> None:
+def test_a_stream_is_server_sent_events_of_one_id_that_no_other_has(path: str) -> None:
     ids: list[set[str]] = []
     for _ in range(2):
         with ScriptedModel("Hello.") as model:
-            lines = post(model, path, {"stream": True})[2].splitlines()
+            status, kind, text = post(model, path, {"stream": True})
+        assert (status, kind) == (200, "text/event-stream")
+        lines = [line for line in text.splitlines() if line]
+        assert all(line.startswith(("event: ", "data: ")) for line in lines)
         events = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
         parts = [each.get("response") or each.get("message") or each for each in events]
         ids.append({part["id"] for part in parts if "id" in part})
@@ -86,17 +81,12 @@ def test_a_stream_has_one_id_and_it_is_that_of_no_other(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_path_may_have_a_query(path: str) -> None:
+def test_a_path_may_have_a_query_and_another_path_is_not_found(path: str) -> None:
     with ScriptedModel("One.") as model:
+        assert post(model, "/v2/other", {})[0] == 404
         status, _, text = post(model, f"{path}?beta=true", {})
     assert (status, SAID[path](json.loads(text))) == (200, "One.")
     assert [request.path for request in model.requests] == [f"{path}?beta=true"]
-
-
-def test_another_path_is_not_found() -> None:
-    with ScriptedModel("Hello.") as model:
-        assert post(model, "/v2/other", {})[0] == 404
-        assert model.requests == []
 
 
 @pytest.mark.parametrize("sent", [b"", b'{"model": "a"'])

@@ -41,28 +41,18 @@ class Order:
     free: Any = None
 
 
-def take(order: Any) -> str:
-    return "taken"
-
-
-def answer(query_type: str, order: Any) -> str:
-    return "answered"
-
-
 @tool
 def order(name: str = "n", tags: list[str] = [], parts: list[Part] = []) -> str:  # noqa: B006 - as users write it
     """Order a thing."""
     return "ordered"
 
 
+CJK = "\u4fee"
 TOOLS: list[Any] = [
-    Tool("data", "D.", take, parameters=Order),
-    ToolSpec("spec", {"order": Order}, "out", function=answer),
+    Tool("data", "D.", lambda order: "taken", parameters=Order),
+    ToolSpec("spec", {"order": Order}, "out", function=lambda kind, order: "answered"),
     order,
 ]
-
-
-CJK = "\u4fee"
 
 
 def named(size: int) -> dict[str, int]:
@@ -90,6 +80,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
 }  # fmt: skip
 
 
+NAMES = ["data", "spec", "order", "planning_setup_plan", "planning_add_step", "planning_mark_step"]
+
+
 @pytest.fixture(scope="module")
 def box() -> Toolbox:
     """The planning tools, with a plan, and tools that are declared in every way."""
@@ -101,13 +94,7 @@ def box() -> Toolbox:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(
-    "name",
-    [
-        "data", "spec", "order",
-        "planning_setup_plan", "planning_add_step", "planning_mark_step",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("name", NAMES)
 def test_twice_the_arguments_cost_at_most_about_twice_and_the_answer_is_bounded(
     name: str, shape: str, box: Toolbox
 ) -> None:

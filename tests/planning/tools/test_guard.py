@@ -8,55 +8,33 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
-from tool_entries import in_threads
+from tool_entries import Clock, in_async, in_threads, through
 
-from planning.tools import StorageUnavailable, Tool, Toolbox, ToolError
+from planning.tools import StorageUnavailable, Tool, ToolError
 from planning.tools.errors import CircuitOpen
 from planning.tools.guard import CircuitBreaker, Retry
 
 PRIVATE = "the card number is 4111"
 
 
-class Flaky:
-    """Fails with each error in turn, then gives back "done"."""
-
-    def __init__(self, *errors: BaseException) -> None:
-        self.errors = list(errors)
-        self.calls = 0
-
-    def __call__(self) -> str:
-        self.calls += 1
-        if self.errors:
-            raise self.errors.pop(0)
-        return "done"
-
-    async def later(self) -> str:
-        await asyncio.sleep(0)
-        return self()
+def flaky(*errors: BaseException) -> Mock:
+    """A function that fails with each error in turn, then returns "done"."""
+    return Mock(side_effect=[*errors, *["done"] * 9])
 
 
-def mailing(function: Any, retry: Retry, **options: Any) -> Toolbox:
-    return Toolbox([Tool("send_mail", "S.", function, retry=retry, **options)])
+def run(entry: str, retry: Retry, function: Mock) -> Any:
+    called = in_async(function) if entry == "ainvoke" else function
+    return through(entry, Tool("send_mail", "S.", called, retry=retry)).value
 
 
-def run(retry: Retry, function: Flaky) -> Any:
-    return mailing(function, retry).invoke("send_mail").value
-
-
-def arun(retry: Retry, function: Flaky) -> Any:
-    async def main() -> Any:
-        return (await mailing(function.later, retry).ainvoke("send_mail")).value
-
-    return asyncio.run(main())
-
-
-both = pytest.mark.parametrize("run", [run, arun])
+both = pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
 
 
 def at_once(**changes: Any) -> Retry:
@@ -85,11 +63,11 @@ TRANSIENT = [StorageUnavailable("down"), ConnectionError(), ConnectionResetError
     ],
 )
 def test_what_may_pass_and_what_on_names_is_tried_again_and_stamina_hears_of_each(
-    run: Any, errors: list[Exception], options: dict[str, Any], retried: list[RetryDetails]
+    entry: str, errors: list[Exception], options: dict[str, Any], retried: list[RetryDetails]
 ) -> None:
-    function = Flaky(*errors)
-    assert run(at_once(**options), function) == "done"
-    assert (function.calls, len(retried)) == (len(errors) + 1, len(errors))
+    function = flaky(*errors)
+    assert run(entry, at_once(**options), function) == "done"
+    assert (function.call_count, len(retried)) == (len(errors) + 1, len(errors))
 
 
 @both
@@ -102,31 +80,31 @@ def test_what_may_pass_and_what_on_names_is_tried_again_and_stamina_hears_of_eac
     ],
 )
 def test_the_error_that_ends_the_attempts_comes_out_as_it_was(
-    run: Any, before: list[Exception], last: Exception
+    entry: str, before: list[Exception], last: Exception
 ) -> None:
-    function = Flaky(*before, last)
+    function = flaky(*before, last)
     with pytest.raises(type(last)) as caught:
-        run(at_once(), function)
+        run(entry, at_once(), function)
     assert caught.value is last
-    assert (function.calls, last.__cause__, last.__context__) == (len(before) + 1, None, None)
+    assert (function.call_count, last.__cause__, last.__context__) == (len(before) + 1, None, None)
 
 
 @both
 @pytest.mark.parametrize("kind", [asyncio.CancelledError, KeyboardInterrupt, SystemExit])
-def test_who_wants_to_stop_is_never_tried_again(run: Any, kind: type[BaseException]) -> None:
+def test_who_wants_to_stop_is_never_tried_again(entry: str, kind: type[BaseException]) -> None:
     for before in ([], [ConnectionError()]):
-        function = Flaky(*before, kind())
+        function = flaky(*before, kind())
         with pytest.raises(kind):
-            run(at_once(on=(Exception,)), function)
-        assert function.calls == len(before) + 1
+            run(entry, at_once(on=(Exception,)), function)
+        assert function.call_count == len(before) + 1
 
 
 @both
 def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
-    run: Any, retried: list[RetryDetails], caplog: pytest.LogCaptureFixture
+    entry: str, retried: list[RetryDetails], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "stamina")
-    run(at_once(), Flaky(ConnectionResetError(PRIVATE), StorageUnavailable(PRIVATE)))
+    run(entry, at_once(), flaky(ConnectionResetError(PRIVATE), StorageUnavailable(PRIVATE)))
     assert [
         (details.name, details.args, details.kwargs, details.retry_num, str(details.caused_by))
         for details in retried
@@ -139,11 +117,11 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
 
 @both
 def test_the_waits_double_up_to_the_longest_and_have_a_random_part(
-    run: Any, retried: list[RetryDetails]
+    entry: str, retried: list[RetryDetails]
 ) -> None:
     def waits(**options: float) -> list[float]:
         retried.clear()
-        run(at_once(attempts=6, **options), Flaky(*[ConnectionError()] * 5))
+        run(entry, at_once(attempts=6, **options), flaky(*[ConnectionError()] * 5))
         return [details.wait_for for details in retried]
 
     assert waits(wait_initial=0.002, wait_max=0.01) == pytest.approx([0.002, 0.004, 0.008, 0.01, 0.01])
@@ -154,8 +132,6 @@ def test_the_waits_double_up_to_the_longest_and_have_a_random_part(
 WHOLE = "a whole number of at least 1, such as 3"
 SECONDS = "seconds of 0 or more, such as 0.5"
 TYPES = "a tuple of types of exceptions, such as (OSError,)"
-
-
 PAUSE = "seconds of more than 0, such as 30"
 
 
@@ -190,51 +166,31 @@ def test_without_stamina_a_retry_says_what_to_install(monkeypatch: pytest.Monkey
 # The breaker, which leaves alone what is down and tries it again with one call
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def fail(breaker: CircuitBreaker, times: int = 1) -> None:
-    for _ in range(times):
+def waiting(clock: Clock) -> CircuitBreaker:
+    """A breaker that has been open for as long as it stays so."""
+    breaker = CircuitBreaker(failures=2, reset_after=30, clock=clock)
+    for _ in range(2):
         breaker.record_failure(breaker.admit("send_mail"))
-
-
-def opened(clock: Clock, failures: int = 2, reset_after: float = 30.0) -> CircuitBreaker:
-    breaker = CircuitBreaker(failures=failures, reset_after=reset_after, clock=clock)
-    fail(breaker, failures)
-    assert str(breaker.state) == "open"
+    clock.now += 30
     return breaker
-
-
-def refused(breaker: CircuitBreaker) -> tuple[str, float]:
-    with pytest.raises(CircuitOpen) as caught:
-        breaker.admit("send_mail")
-    return caught.value.message, caught.value.retry_after
 
 
 @pytest.mark.parametrize(("later", "seconds"), [(0, 30), (12.5, 18), (29.5, 1)])
 def test_while_a_probe_runs_a_refusal_says_so(later: float, seconds: int) -> None:
-    clock = Clock()
-    breaker = opened(clock)
-    clock.now += 30
+    breaker = waiting(clock := Clock())
     breaker.admit("send_mail")
     clock.now += later
-    message, wait = refused(breaker)
-    assert message == (
+    with pytest.raises(CircuitOpen) as caught:
+        breaker.admit("send_mail")
+    assert (caught.value.message, caught.value.retry_after) == (
         "send_mail failed 2 times in a row and is being tried by another call; "
-        f"try again in {seconds} s, or continue without it"
+        f"try again in {seconds} s, or continue without it",
+        max(30 - later, 1.0),
     )
-    assert wait == max(30 - later, 1.0)
 
 
 def test_of_many_threads_one_is_the_probe() -> None:
-    clock, start, admitted = Clock(), threading.Barrier(16), list[int]()
-    breaker = opened(clock, failures=1)
-    clock.now += 30
+    breaker, start, admitted = waiting(Clock()), threading.Barrier(16), list[int]()
 
     def call() -> None:
         start.wait()

@@ -3,63 +3,58 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pydantic
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
-from repeat_calls import SCHEMA, by, counting, openers
-from tool_entries import in_threads
+from tool_entries import SCHEMA, by, counting, in_threads, reopener, through
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolContext
 from planning.tools.rate_limit import RateLimiter
 from session import Session, ToolFailed, ToolInvoked
-from session.stores import SqliteStore, Store, StoreError
+from session.stores import SqliteStore, StoreError
 
 SETUP = {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]}
 MARK = {"step_id": "S001", "status": "done"}
+OTHER = "{} was not called: it has the key of an earlier call {}. Send it as a new call."
 
 
 @pytest.fixture(params=["memory", "a memory store", "a file"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Session]:
-    return openers(tmp_path)[request.param]
+def reopened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Session]:
+    return reopener(request.param, tmp_path)
 
 
-def test_a_repeat_returns_what_the_model_got_and_changes_nothing(opened: Callable[[], Session]) -> None:
-    session = opened()
+def test_a_repeat_returns_what_the_model_got_and_changes_nothing(reopened: Callable[[], Session]) -> None:
+    session = reopened()
     tool, made = counting()
     section = PlanningToolsSection(session=session)
     toolbox = Toolbox([*section.tools(), tool], session=session)
     heard: list[object] = []
     session.bus.subscribe(object, heard.append)
-    first = [
-        toolbox.call("planning_setup_plan", SETUP, context=by("1")),
-        toolbox.call("send", {"to": "Ann"}, context=by("2")),
-        toolbox.call("planning_mark_step", MARK, context=by("3")),
-    ]
+    calls: list[Any] = [("planning_setup_plan", SETUP), ("send", {"to": "Ann"}), ("planning_mark_step", MARK)]
+    first = [toolbox.call(*each, context=by(each[0])) for each in calls]
     version, count, plan = session.version, len(heard), session.select_latest(Plan)
-    again = [
-        toolbox.call("planning_setup_plan", SETUP, context=by("1")),
-        toolbox.call("send", '{"to": "Ann"}', context=by("2")),
-        toolbox.call("planning_mark_step", MARK, context=by("3")),
-    ]
+    calls[1] = ("send", '{"to": "Ann"}')
+    again = [toolbox.call(*each, context=by(each[0])) for each in calls]
     assert [(each.success, each.code, each.message, each.value) for each in again] == [
         (each.success, each.code, each.message, None) for each in first
     ]
     assert (session.version, len(heard), session.select_latest(Plan), made) == (version, count, plan, ["Ann"])
 
 
-def test_an_id_without_a_key_never_makes_a_repeat(opened: Callable[[], Session]) -> None:
-    session = opened()
+def test_an_id_without_a_key_never_makes_a_repeat(reopened: Callable[[], Session]) -> None:
+    session = reopened()
     tool, made = counting()
     toolbox = Toolbox([tool], session=session)
     for key in ({}, {"idempotency_key": None}):
@@ -67,8 +62,8 @@ def test_an_id_without_a_key_never_makes_a_repeat(opened: Callable[[], Session])
     assert (made, session.version) == (["Ann", "Ann"], 2)
 
 
-def test_a_plan_is_never_read_from_the_past(opened: Callable[[], Session]) -> None:
-    session = opened()
+def test_a_plan_is_never_read_from_the_past(reopened: Callable[[], Session]) -> None:
+    session = reopened()
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     toolbox.call("planning_setup_plan", SETUP)
     first = toolbox.call("planning_read_plan", {}, context=by("1"))
@@ -81,30 +76,24 @@ def test_a_plan_is_never_read_from_the_past(opened: Callable[[], Session]) -> No
     ]
 
 
-def test_a_key_that_was_used_for_another_call_is_refused(opened: Callable[[], Session]) -> None:
-    session = opened()
+def test_a_key_that_was_used_for_another_call_is_refused(reopened: Callable[[], Session]) -> None:
+    session = reopened()
     tool, made = counting()
     ask = Tool("ask", "Ask.", lambda _: "No", parameters=SCHEMA)
     toolbox = Toolbox([*PlanningToolsSection(session=session).tools(), tool, ask], session=session)
     toolbox.call("planning_setup_plan", SETUP, context=by("0"))
     toolbox.call("send", {"to": "Ann"}, context=by("1"))
     version = session.version
-    refused = [
-        toolbox.call("send", {"to": "Bob"}, context=by("1")),
-        toolbox.call("ask", {"to": "Ann"}, context=by("1")),
-        toolbox.call("planning_setup_plan", {**SETUP, "objective": "Other"}, context=by("0")),
-        toolbox.call("planning_read_plan", {}, context=by("0")),
+    others: list[tuple[str, dict[str, Any], str, str]] = [
+        ("send", {"to": "Bob"}, "1", "with other arguments"),
+        ("ask", {"to": "Ann"}, "1", "of send"),
+        ("planning_setup_plan", {**SETUP, "objective": "Other"}, "0", "with other arguments"),
+        ("planning_read_plan", {}, "0", "of planning_setup_plan"),
     ]
-    assert [(each.success, each.code) for each in refused] == [(False, "bad_context")] * 4
-    assert [each.message for each in refused] == [
-        f"{name} was not called: it has the key of an earlier call {otherwise}. Send it as a new call."
-        for name, otherwise in [
-            ("send", "with other arguments"),
-            ("ask", "of send"),
-            ("planning_setup_plan", "with other arguments"),
-            ("planning_read_plan", "of planning_setup_plan"),
-        ]
-    ]
+    for name, arguments, key, otherwise in others:
+        refused = toolbox.call(name, arguments, context=by(key))
+        assert (refused.success, refused.code) == (False, "bad_context")
+        assert refused.message == OTHER.format(name, otherwise)
     assert (made, session.version, [change.changed for change in session.history(version)]) == (
         ["Ann"],
         version + 4,
@@ -126,23 +115,17 @@ def test_the_calls_that_a_tool_makes_itself_do_not_have_its_key() -> None:
     assert made == ["Ann"]
 
 
-def test_refused_and_failed_calls_are_not_remembered(opened: Callable[[], Session]) -> None:
-    session = opened()
-    made: list[str] = []
-
-    def fail(arguments: dict[str, str]) -> str:
-        made.append(arguments["to"])
-        raise ConnectionError
-
+def test_refused_and_failed_calls_are_not_remembered(reopened: Callable[[], Session]) -> None:
+    session, fail = reopened(), Mock(side_effect=ConnectionError)
     toolbox = Toolbox([Tool("send", "Send.", fail, parameters=SCHEMA)], session=session)
     for _ in range(2):
         assert not toolbox.call("send", {"to": 5}, context=by("1")).success
         assert not toolbox.call("send", {"to": "Ann"}, context=by("1")).success
-    assert (made, len(session.select_all(ToolFailed))) == (["Ann", "Ann"], 4)
+    assert (fail.call_count, len(session.select_all(ToolFailed))) == (2, 4)
 
 
-def test_a_repeat_of_a_call_with_private_data_is_refused(opened: Callable[[], Session]) -> None:
-    session = opened()
+def test_a_repeat_of_a_call_with_private_data_is_refused(reopened: Callable[[], Session]) -> None:
+    session = reopened()
     tool, made = counting(returns_private_data=True)
     toolbox = Toolbox([tool], session=session)
     assert toolbox.call("send", {"to": "Zq4711"}, context=by("1")).message == "Sent 1 to Zq4711"
@@ -157,45 +140,28 @@ def test_a_repeat_of_a_call_with_private_data_is_refused(opened: Callable[[], Se
     assert [event.fingerprint for event in session.select_all(ToolInvoked)] == [None]
 
 
-class _Login(pydantic.BaseModel):
-    word: pydantic.SecretStr
-
-
-@dataclass
-class _Kept:
-    login: _Login
-
-
-LOGINS = [_Login(word=pydantic.SecretStr(word)) for word in "ab"]
+Login = pydantic.create_model("Login", word=(pydantic.SecretStr, ...))
+Kept = dataclasses.make_dataclass("Kept", ["login"])
+LOGINS = [Login(word=word) for word in "ab"]
 
 
 @pytest.mark.parametrize(
-    "pair",
+    ("first", "again", "is_same"),
     [
-        (1, 1.0),
-        ({"a": [1]}, {"a": [True]}),
-        LOGINS,
-        [*map(_Kept, LOGINS)],
+        ({"a": {"x": 2, "b": 3}, "c": 4}, {"c": 4, "a": {"b": 3, "x": 2}}, True),
+        ({"to": 1}, {"to": 1.0}, False),
+        ({"a": [1]}, {"a": [True]}, False),
+        *(({"to": one}, {"to": other}, False) for one, other in (LOGINS, map(Kept, LOGINS))),
     ],
 )
-def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object, object]) -> None:
-    made: list[object] = []
-    tool = Tool("send", "Send.", lambda given: made.append(given["to"]), parameters={"type": "object"})
-    toolbox = Toolbox([tool], session=Session())
-    first, again = (toolbox.call("send", {"to": each}, context=by("1")) for each in pair)
-    assert (first.success, again.message) == (
-        True,
-        "send was not called: it has the key of an earlier call with other arguments. Send it as a new call.",
-    )
-    assert len(made) == 1
-
-
-def test_the_order_in_which_arguments_are_named_makes_no_other_call() -> None:
-    tool = Tool("send", "Send.", lambda given: str(len(given)), parameters={"type": "object"})
-    toolbox = Toolbox([tool], session=Session())
-    first = toolbox.call("send", {"a": {"x": 2, "b": 3}, "c": 4}, context=by("1"))
-    again = toolbox.call("send", {"c": 4, "a": {"b": 3, "x": 2}}, context=by("1"))
-    assert (first.message, again.message, again.success) == ("2", "2", True)
+def test_arguments_in_another_order_are_the_same_and_those_that_cannot_be_seen_to_be_are_not(
+    first: Any, again: Any, is_same: bool
+) -> None:
+    send = Mock(return_value="Sent")
+    toolbox = Toolbox([Tool("send", "Send.", send, parameters={"type": "object"})], session=Session())
+    answers = [toolbox.call("send", each, context=by("1")).message for each in (first, again)]
+    assert answers == ["Sent", "Sent" if is_same else OTHER.format("send", "with other arguments")]
+    assert send.call_count == 1
 
 
 # A call that must not be made twice: its repeat is refused when its result is not known
@@ -204,18 +170,6 @@ REFUSED = (
     "send may have taken effect: this call was begun before, and its result is not known. Check what it did "
     "before you call it again."
 )
-
-
-def killed(store: Store, **options: Any) -> Iterator[Toolbox]:
-    """The toolbox of a process that is killed while it sends, and that of the next one."""
-    session = Session(session_id="run-7", store=store)
-
-    def send(_arguments: dict[str, str]) -> str:
-        raise KeyboardInterrupt
-
-    yield Toolbox([Tool("send", "Send.", send, parameters=SCHEMA, **options)], session=session)
-    tool, _ = counting(**options)
-    yield Toolbox([tool], session=Session(session_id="run-7", store=store))
 
 
 @pytest.mark.parametrize(
@@ -227,9 +181,13 @@ def killed(store: Store, **options: Any) -> Iterator[Toolbox]:
     ],
 )
 def test_a_call_whose_result_was_lost_is_made_again_unless_it_must_not_be_made_twice(
-    tmp_path: Path, options: dict[str, bool], message: str
+    tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
-    first, second = killed(SqliteStore(tmp_path / "plans.db"), **options)
+    store, (tool, _) = SqliteStore(tmp_path / "plans.db"), counting(**options)
+    killed = Tool("send", "Send.", Mock(side_effect=KeyboardInterrupt), parameters=SCHEMA, **options)
+    first, second = (
+        Toolbox([each], session=Session(session_id="run-7", store=store)) for each in (killed, tool)
+    )
     with pytest.raises(KeyboardInterrupt):
         first.call("send", {"to": "Ann"}, context=by("1"))
     assert second.call("send", {"to": "Ann"}, context=by("1")).message == message
@@ -244,11 +202,9 @@ def test_a_call_that_was_stopped_before_it_began_can_be_made_later(
     limiter = RateLimiter(default="1/hour")
     tool, made = counting(idempotent=False, rate_limit_key="mail", returns_private_data=is_private)
 
-    def call(call_id: str, limiter: RateLimiter) -> Any:
-        toolbox = Toolbox([tool], session=session, limiter=limiter)
-        if is_async:
-            return asyncio.run(toolbox.acall("send", {"to": "Ann"}, context=by(call_id))).code
-        return toolbox.call("send", {"to": "Ann"}, context=by(call_id)).code
+    def call(key: str, limiter: RateLimiter) -> Any:
+        entry = "acall" if is_async else "call"
+        return through(entry, tool, {"to": "Ann"}, session, context=by(key), limiter=limiter).code
 
     assert [call("1", limiter), call("2", limiter)] == [None, "rate_limit"]
     assert [call("2", RateLimiter(default="1/hour")), made] == [None, ["Ann", "Ann"]]
@@ -279,9 +235,8 @@ def test_a_call_whose_begin_could_not_be_recorded_was_not_made_and_can_be_made_l
 def test_a_call_that_must_not_be_made_twice_is_refused_inside_a_transaction(tmp_path: Path) -> None:
     session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
     tool, made = counting(idempotent=False)
-    toolbox = Toolbox([tool], session=session)
     with session.transaction():
-        refused = toolbox.call("send", {"to": "Ann"}, context=by("1"))
+        refused = through("call", tool, {"to": "Ann"}, session, context=by("1"))
     assert (refused.code, refused.message, made) == (
         "bad_context",
         "send was not called: it must not be made twice, which cannot be recorded inside a transaction; call "
@@ -290,8 +245,8 @@ def test_a_call_that_must_not_be_made_twice_is_refused_inside_a_transaction(tmp_
     )
 
 
-def test_a_transaction_takes_one_call_with_a_key(opened: Callable[[], Session]) -> None:
-    session = opened()
+def test_a_transaction_takes_one_call_with_a_key(reopened: Callable[[], Session]) -> None:
+    session = reopened()
     tool, made = counting()
     toolbox = Toolbox([tool], session=session)
     with session.transaction():
@@ -309,21 +264,14 @@ def test_it_is_refused_where_the_first_raised_or_a_rewind_took_it_back(
 ) -> None:
     store = SqliteStore(tmp_path / "plans.db") if is_stored else None
     session = Session(session_id="run-7", store=store)
-    made: list[str] = []
-
-    def send(arguments: dict[str, str]) -> str:
-        made.append(arguments["to"])
-        if arguments["to"] == "Bob":
-            raise ConnectionError
-        return "Sent"
-
+    send = Mock(side_effect=["Sent", ConnectionError])
     toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA, idempotent=False)], session=session)
     for name in ("Ann", "Bob"):
         toolbox.call("send", {"to": name}, context=by(name))
     session.rewind(0)
     for name in ("Ann", "Bob"):
         assert toolbox.call("send", {"to": name}, context=by(name)).message == REFUSED
-    assert made == ["Ann", "Bob"]
+    assert send.call_count == 2
 
 
 # Calls with idempotency keys among rewinds and forks, in any order
@@ -349,10 +297,7 @@ class CallsWithKeys(RuleBasedStateMachine):
             versions.append({**known, key: (to, said)})
             return
         first, answer = known[key]
-        refusal = (
-            "send was not called: it has the key of an earlier call with other arguments. Send it "
-            "as a new call."
-        )
+        refusal = OTHER.format("send", "with other arguments")
         assert (said, len(self.made)) == (answer if first == to else refusal, count)
         if first != to:
             versions.append(known)
@@ -383,8 +328,8 @@ TestCallsWithKeys = CallsWithKeys.TestCase
 
 
 @pytest.mark.parametrize("tasks", [False, True])
-def test_two_at_once_are_one(opened: Callable[[], Session], tasks: bool) -> None:
-    session, begun, go, made = opened(), threading.Event(), threading.Event(), []
+def test_two_at_once_are_one(reopened: Callable[[], Session], tasks: bool) -> None:
+    session, begun, go, made = reopened(), threading.Event(), threading.Event(), []
 
     def send(arguments: dict[str, str]) -> str:
         made.append(arguments["to"])

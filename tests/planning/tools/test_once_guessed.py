@@ -6,13 +6,15 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from itertools import count
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from repeat_calls import SCHEMA, counting, openers
+from tool_entries import SCHEMA, counting, enter, in_threads, reopener
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolResult, once
@@ -24,13 +26,8 @@ SETUP = {"objective": "Fix the login bug", "initial_steps": ["Reproduce it"]}
 
 
 @pytest.fixture(params=["memory", "a memory store", "a file"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Session]:
-    """Opens the session, as another process does if it has a store."""
-    open_, name = openers(tmp_path)[request.param], request.param
-    if name == "memory":
-        session = open_()
-        return lambda: session
-    return open_
+def reopened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Session]:
+    return reopener(request.param, tmp_path)
 
 
 def guess(call_id: str = "call_0") -> dict[str, Any]:
@@ -50,25 +47,23 @@ def planned(session: Session, *tools: Tool) -> Toolbox:
     return toolbox
 
 
-def status_of(session: Session) -> str:
-    plan = session.select_latest(Plan)
-    assert plan is not None
-    return plan.steps[0].status
+def call(
+    box: Toolbox, name: str, arguments: Any, call_id: str = "call_0", *, is_async: bool = False
+) -> ToolResult:
+    return enter("acall" if is_async else "call", box, name, arguments, guess(call_id))
 
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_mark_that_is_made_again_after_another_with_its_ids_is_carried_out(
-    opened: Callable[[], Session], is_async: bool
+    reopened: Callable[[], Session], is_async: bool
 ) -> None:
     for status in ("in_progress", "blocked", "in_progress", "in_progress", "blocked", "blocked"):
-        name, arguments = mark(status)
-        box = planned(opened())
-        if is_async:
-            answer = asyncio.run(box.acall(name, arguments, context=guess()))
-        else:
-            answer = box.call(name, arguments, context=guess())
-        assert (answer.success, status_of(opened())) == (True, status)
-    assert len(opened().select_all(RepeatedIds)) == 1
+        session = reopened()
+        assert call(planned(session), *mark(status), is_async=is_async).success
+        plan = session.select_latest(Plan)
+        assert plan is not None
+        assert plan.steps[0].status == status
+    assert len(reopened().select_all(RepeatedIds)) == 1
 
 
 DIFFERENT: dict[str, Any] = {
@@ -85,59 +80,50 @@ DIFFERENT: dict[str, Any] = {
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("different", DIFFERENT)
 def test_any_different_call_shows_that_the_ids_are_repeated(
-    opened: Callable[[], Session], different: str, is_async: bool
+    reopened: Callable[[], Session], different: str, is_async: bool
 ) -> None:
     tool, made = counting()
 
-    def call(name: str, arguments: Any, call_id: str = "call_0") -> ToolResult:
-        box = planned(opened(), tool)
-        if is_async:
-            return asyncio.run(box.acall(name, arguments, context=guess(call_id)))
-        return box.call(name, arguments, context=guess(call_id))
+    def said(name: str, arguments: Any, call_id: str = "call_0") -> str:
+        return call(planned(reopened(), tool), name, arguments, call_id, is_async=is_async).message
 
     ann = ("send", {"to": "Ann"})
-    assert [call(*ann).message, call(*ann).message] == ["Sent 1 to Ann"] * 2
-    call(*ann, "call_1")
-    before = len(made)
-    call(*DIFFERENT[different])
-    after = len(made)
-    assert [call(*ann).message, call(*ann, "call_1").message] == [
-        f"Sent {after + 1} to Ann",
-        f"Sent {after + 2} to Ann",
-    ]
-    assert after - before == (1 if different == "other arguments" else 0)
+    assert [said(*ann), said(*ann), said(*ann, "call_1")] == ["Sent 1 to Ann"] * 2 + ["Sent 2 to Ann"]
+    said(*DIFFERENT[different])
+    count = 3 if different == "other arguments" else 2
+    assert len(made) == count
+    assert [said(*ann), said(*ann, "call_1")] == [f"Sent {count + 1} to Ann", f"Sent {count + 2} to Ann"]
 
 
-def test_a_rewind_does_not_take_back_that_the_ids_are_repeated(opened: Callable[[], Session]) -> None:
+def test_a_rewind_does_not_take_back_that_the_ids_are_repeated(reopened: Callable[[], Session]) -> None:
     tool, made = counting()
-    session = opened()
+    session = reopened()
     box = planned(session, tool)
-    box.call("send", {"to": "Ann"}, context=guess())
+    call(box, "send", {"to": "Ann"})
     version = session.version
-    box.call("send", {"to": "Bob"}, context=guess())
+    call(box, "send", {"to": "Bob"})
     session.rewind(version)
-    box.call("send", {"to": "Ann"}, context=guess())
+    call(box, "send", {"to": "Ann"})
     assert made == ["Ann", "Bob", "Ann"]
 
 
-def test_after_a_rewind_and_in_a_fork_guessed_keys_are_free_again(opened: Callable[[], Session]) -> None:
+def test_after_a_rewind_and_in_a_fork_guessed_keys_are_free_again(reopened: Callable[[], Session]) -> None:
     tool, made = counting()
-    session = opened()
+    session = reopened()
     box = planned(session, tool)
     version = session.version
     box.call("send", {"to": "Ann"}, context=guess())
     fork, whole = session.fork(version), session.fork()
     session.rewind(version)
-    for each in (session, fork, whole):
-        Toolbox([tool], session=each).call("send", {"to": "Bob"}, context=guess())
-        Toolbox([tool], session=each).call("send", {"to": "Bob"}, context=guess())
+    for each in (session, session, fork, fork, whole, whole):
+        call(Toolbox([tool], session=each), "send", {"to": "Bob"})
     assert made == ["Ann", "Bob", "Bob", "Bob", "Bob"]
     assert [len(each.select_all(RepeatedIds)) for each in (session, fork, whole)] == [0, 0, 1]
 
 
-def test_a_key_of_the_host_stays_strict_beside_repeated_ids(opened: Callable[[], Session]) -> None:
+def test_a_key_of_the_host_stays_strict_beside_repeated_ids(reopened: Callable[[], Session]) -> None:
     tool, made = counting()
-    session = opened()
+    session = reopened()
     box = planned(session, tool)
     for to in ("Ann", "Bob", "Ann"):
         box.call("send", {"to": to}, context=guess())
@@ -152,43 +138,35 @@ def test_a_key_of_the_host_stays_strict_beside_repeated_ids(opened: Callable[[],
 
 @pytest.mark.parametrize("is_private", [False, True])
 def test_a_call_that_was_never_made_is_not_said_to_have_taken_effect(
-    opened: Callable[[], Session], is_private: bool
+    reopened: Callable[[], Session], is_private: bool
 ) -> None:
-    made: list[str] = []
-
-    def send(arguments: dict[str, str]) -> str:
-        made.append(arguments["to"])
-        if arguments["to"] == "Ann":
-            raise ConnectionError
-        return "Sent"
-
+    send = Mock(side_effect=[ConnectionError, "Sent", ConnectionError])
     options: Any = {"parameters": SCHEMA, "idempotent": False, "returns_private_data": is_private}
     tool = Tool("send", "Send.", send, **options)
-    planned(opened(), tool).call("send", {"to": "Ann"}, context=guess())
-    again = planned(opened(), tool).call("send", {"to": "Ann"}, context=guess())
-    assert again.message == (
+    names = ("Ann", "Ann", "Bob", "Ann")
+    said = [call(planned(reopened(), tool), "send", {"to": name}).message for name in names]
+    assert said[1:3] == [
         "send may have taken effect: this call was begun before, and its result is not known. Check what it "
-        "did before you call it again."
-    )
-    assert planned(opened(), tool).call("send", {"to": "Bob"}, context=guess()).message == "Sent"
-    planned(opened(), tool).call("send", {"to": "Ann"}, context=guess())
-    assert made == ["Ann", "Bob", "Ann"]
+        "did before you call it again.",
+        "Sent",
+    ]
+    assert [each.args[0]["to"] for each in send.call_args_list] == ["Ann", "Bob", "Ann"]
 
 
 def test_private_arguments_are_compared_and_not_stored(tmp_path: Path) -> None:
     path = tmp_path / "plans.db"
     tool, made = counting(returns_private_data=True)
 
-    def call(to: str) -> str:
+    def send(to: str) -> str:
         with closing(SqliteStore(path)) as store:
             session = Session(session_id="run-7", store=store)
-            return Toolbox([tool], session=session).call("send", {"to": to}, context=guess()).message
+            return call(Toolbox([tool], session=session), "send", {"to": to}).message
 
     refused = (
         "send was not called: it repeats an earlier call, whose private result is not kept. Make a new call "
         "if you need it."
     )
-    answers = [call(to) for to in ("Zq4711", "Zq4711", "Bob", "Zq4711")]
+    answers = [send(to) for to in ("Zq4711", "Zq4711", "Bob", "Zq4711")]
     assert answers == ["Sent 1 to Zq4711", refused, "Sent 2 to Bob", "Sent 3 to Zq4711"]
     assert made == ["Zq4711", "Bob", "Zq4711"]
     assert all(b"Zq4711" not in each.read_bytes() for each in tmp_path.iterdir())
@@ -196,8 +174,7 @@ def test_private_arguments_are_compared_and_not_stored(tmp_path: Path) -> None:
 
 def test_the_events_of_a_guess_have_its_key_as_plain_text() -> None:
     session = Session()
-    tool, _ = counting()
-    Toolbox([tool], session=session).call("send", {"to": "Ann"}, context=guess())
+    call(Toolbox([counting()[0]], session=session), "send", {"to": "Ann"})
     (event,) = session.select_all(ToolInvoked)
     assert (type(event.idempotency_key), len(str(event.idempotency_key))) == (str, 71)
 
@@ -243,7 +220,7 @@ def test_a_call_has_a_key_if_its_turn_has_a_name_and_no_other_call_its_id(
     assert Turn(name, calls).key_of("a") == (guessed_key("turn", "a") if has_key else None)
 
 
-def enter(order: TurnOrder, call_id: str, earlier: list[str], done: list[str]) -> None:
+def run_in(order: TurnOrder, call_id: str, earlier: list[str], done: list[str]) -> None:
     with order.place_of("turn", call_id, earlier) as pauses:
         for seconds in pauses:
             time.sleep(seconds)
@@ -255,13 +232,9 @@ def test_threads_run_in_order_of_their_calls() -> None:
 
     def run(place: int) -> None:
         barrier.wait()
-        enter(order, IDS[place], IDS[:place], done)
+        run_in(order, IDS[place], IDS[:place], done)
 
-    threads = [Thread(target=run, args=(place,)) for place in reversed(range(len(IDS)))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads([partial(run, place) for place in reversed(range(len(IDS)))])
     assert done == IDS
 
 
@@ -285,14 +258,14 @@ def test_a_call_that_fails_lets_the_next_one_begin() -> None:
     order, done = TurnOrder(), list[str]()
     with pytest.raises(KeyError), order.place_of("turn", "a", []):
         raise KeyError("a")
-    enter(order, "b", ["a"], done)
+    run_in(order, "b", ["a"], done)
     assert done == ["b"]
 
 
 def test_an_earlier_call_that_never_comes_is_waited_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(once, "_GRACE", 0.01)
     done = list[str]()
-    enter(TurnOrder(), "b", ["a"], done)
+    run_in(TurnOrder(), "b", ["a"], done)
     assert done == ["b"]
 
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
-from tool_entries import Look
+from tool_entries import Look, piped
 
 from planning.errors import Problem
-from planning.tools import Tool, ToolRegistry, execute_tools
+from planning.tools import ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
 from planning.tools.planner import MOST_CHARACTERS, PlannerOutput, parse_planner_output, should_execute_tools
 from session import Session
@@ -31,6 +31,13 @@ PARSED = PlannerOutput(tool_calls=(LOOKUP,), intent="registration_data_request")
 TEXT = json.dumps(PLAN, indent=2)
 INTENT = PlannerOutput(intent="a")
 EMPTY = PlannerOutput()
+FULL = {
+    "tool_calls": [LOOKUP],
+    "needs_user_input": True,
+    "input_request": "Who?",
+    "queries": ["q"],
+    "intent": "a",
+}
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -57,18 +64,6 @@ plans = st.fixed_dictionaries(
 prose = st.text(st.characters(exclude_characters="{}[]`~", exclude_categories=["Cs"]))
 # Behind a plan these would continue its JSON: the reader refuses them.
 prose_behind = prose.filter(lambda text: not text.lstrip().startswith((",", ":", '"')))
-
-
-def problems(text: object) -> list[str]:
-    return [str(problem) for problem in parse_planner_output(text).problems]
-
-
-def refusal(text: object) -> str:
-    """The one problem of an output that is empty but for it."""
-    output = parse_planner_output(text)
-    assert output == PlannerOutput(problems=output.problems)
-    (problem,) = output.problems
-    return str(problem)
 
 
 # Finding the plan in what a planner wrote, and falling back where there is none to find
@@ -138,22 +133,30 @@ def test_a_part_of_a_broken_object_is_never_taken_for_the_plan(text: str) -> Non
     assert (dict(output), output.ok) == (dict(EMPTY), False)
 
 
-def test_a_text_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> None:
-    text = '{"intent": "a"'
-    assert refusal(text) == "the text ends too early at line 1, column 15; send the whole plan, shorter"
-    assert parse_planner_output(text, finished=True) == INTENT
+TWO = "the text contains 2 different plans at line {}; send one"
+CUT = '{"intent": "a"'
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "problem"),
     [
-        ('{"intent": "a"} or {"intent": "b"}', "line 1, column 20"),
-        ('{"needs_user_input": true} {"needs_user_input": 1}', "line 1, column 28"),
-        ('```\n{"intent": "a"}\n```\n```\n{"intent": "b"}\n```', "line 5, column 1"),
+        ('{"intent": "a"} or {"intent": "b"}', TWO.format("1, column 20")),
+        ('{"needs_user_input": true} {"needs_user_input": 1}', TWO.format("1, column 28")),
+        ('```\n{"intent": "a"}\n```\n```\n{"intent": "b"}\n```', TWO.format("5, column 1")),
+        (CUT, "the text ends too early at line 1, column 15; send the whole plan, shorter"),
+        ('{"intent": "a"}'.ljust(MOST_CHARACTERS + 1), "1000001 characters, at most 1000000; send less"),
+        ("x" * 10_000_000, "10000000 characters, at most 1000000; send less"),
     ],
+    ids=lambda text: text[:40],
 )
-def test_two_different_plans_are_not_chosen_from(text: str, place: str) -> None:
-    assert refusal(text) == f"the text contains 2 different plans at {place}; send one"
+def test_a_text_of_two_plans_or_one_that_is_cut_or_too_long_is_refused(text: str, problem: str) -> None:
+    output = parse_planner_output(text)
+    assert (dict(output), [str(each) for each in output.problems]) == (dict(EMPTY), [problem])
+
+
+def test_the_longest_text_is_read_and_one_without_its_last_bracket_if_the_model_ended_it() -> None:
+    assert parse_planner_output('{"intent": "a"}'.ljust(MOST_CHARACTERS)) == INTENT
+    assert parse_planner_output(CUT, finished=True) == INTENT
 
 
 MALFORMED: list[object] = [
@@ -187,24 +190,14 @@ MALFORMED: list[object] = [
 
 
 def test_each_malformed_output_says_what_to_write_instead(snapshot: SnapshotAssertion) -> None:
-    lines = [
-        "\n".join([repr(text), *(f"    {problem}" for problem in problems(text) or ["nothing wrong"])])
-        for text in MALFORMED
-    ]
-    said = [str(each) for text in MALFORMED for each in problems(text)]
-    assert all(each.isascii() and each.isprintable() and len(each) < 140 for each in said)
-    assert not any(parse_planner_output(text).ok for text in MALFORMED)
+    lines = []
+    for text in MALFORMED:
+        output = parse_planner_output(text)
+        said = [str(problem) for problem in output.problems]
+        assert all(each.isascii() and each.isprintable() and len(each) < 140 for each in said)
+        assert not output.ok
+        lines.append("\n".join([repr(text), *(f"    {each}" for each in said)]))
     assert "\n\n".join(lines) == snapshot
-
-
-def test_a_text_that_is_too_long_is_refused() -> None:
-    text = '{"intent": "a"}'
-    assert parse_planner_output(text + " " * (MOST_CHARACTERS - len(text))) == INTENT
-    assert (
-        refusal(text + " " * (MOST_CHARACTERS - len(text) + 1))
-        == "1000001 characters, at most 1000000; send less"
-    )
-    assert refusal("x" * 10_000_000) == "10000000 characters, at most 1000000; send less"
 
 
 @given(st.binary() | json_values | st.dictionaries(st.sampled_from([*EMPTY, "tool"]), json_values))
@@ -218,15 +211,7 @@ def test_any_value_is_read_without_raising(value: object) -> None:
 
 
 def test_an_output_is_the_update_of_a_pipelines_state() -> None:
-    output = PlannerOutput(tool_calls=(LOOKUP,), needs_user_input=True, input_request="Who?", queries=("q",))
-    assert {"trace_id": "t", "queries": None, **output} == {
-        "trace_id": "t",
-        "tool_calls": [LOOKUP],
-        "needs_user_input": True,
-        "input_request": "Who?",
-        "queries": ["q"],
-        "intent": None,
-    }
+    assert {"trace_id": "t", "queries": None, **parse_planner_output(FULL)} == {"trace_id": "t", **FULL}
 
 
 @pytest.mark.parametrize(
@@ -247,22 +232,17 @@ def test_tool_calls_go_before_a_question_and_a_question_before_queries(
     assert should_execute_tools(state) == node
 
 
+A = {"tool": "a", "args": {"x": 1}, "reason": "r"}
+
+
 @pytest.mark.parametrize(
     ("field", "value", "read"),
     [
         ("tool_calls", None, []),
         ("tool_calls", json.dumps([LOOKUP]), [LOOKUP]),
         ("tool_calls", [{"tool": "a"}], [{"tool": "a", "args": {}, "reason": None}]),
-        (
-            "tool_calls",
-            [{"tool": "a", "args": ' {"x": [1.5]}', "reason": "r"}],
-            [{"tool": "a", "args": {"x": [1.5]}, "reason": "r"}],
-        ),
-        (
-            "tool_calls",
-            [{"tool": "a", "args": {"x": 1}, "input": 2}],
-            [{"tool": "a", "args": {"x": 1}, "reason": None}],
-        ),
+        ("tool_calls", [{**A, "args": ' {"x": [1.5]}'}], [{**A, "args": {"x": [1.5]}}]),
+        ("tool_calls", [{**A, "input": 2}], [A]),
         ("input_request", " \n", None),
         ("queries", None, []),
     ],
@@ -296,15 +276,8 @@ def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: obj
 def test_a_field_of_the_wrong_type_has_its_default_and_the_others_stand(
     field: str, value: object, message: str
 ) -> None:
-    good = {
-        "tool_calls": [LOOKUP],
-        "needs_user_input": True,
-        "input_request": "Who?",
-        "queries": ["q"],
-        "intent": "a",
-    }
-    output = parse_planner_output(json.dumps({**good, field: value}))
-    assert dict(output) == {**good, field: EMPTY[field]}
+    output = parse_planner_output(json.dumps({**FULL, field: value}))
+    assert dict(output) == {**FULL, field: EMPTY[field]}
     assert output.problems == (Problem(message, field),)
 
 
@@ -336,48 +309,35 @@ def add(left: int) -> int:
     return left + 1
 
 
-def registry() -> ToolRegistry:
-    return ToolRegistry([Look(), Tool("fail", "F.", fail), Tool("add", "A.", add)])
-
-
-def run(calls: Any, session: Session | None = None, **state: Any) -> dict[str, dict[str, Any]]:
-    given = {"tool_calls": calls, **state}
-    return asyncio.run(execute_tools(given, registry=registry(), session=session))["tool_results"]
-
-
+TOOLS: list[Any] = [Look(), fail, add]
 NOT_PARTS: list[Any] = [None, {}, [], "x", 5]
-NO_IDS = {"trace_id": None, "conversation_id": None, "conference_id": None}
 
 
 @pytest.mark.parametrize(
     "state", [{}, {"tool_calls": None}, {"tool_calls": []}, {"tool_calls": ()}, None, [], "state"]
 )
 def test_no_calls_have_no_results(state: Any) -> None:
-    assert asyncio.run(execute_tools(state, registry=registry())) == {"tool_results": {}}
+    assert asyncio.run(execute_tools(state, registry=ToolRegistry(TOOLS))) == {"tool_results": {}}
 
 
 @pytest.mark.parametrize(
     ("state", "ids"),
     [
-        (
-            {
-                "trace_id": "t",
-                "conversation_context": {"conversation_id": "c"},
-                "user_context": {"conference_id": "f"},
-            },
-            {"trace_id": "t", "conversation_id": "c", "conference_id": "f"},
-        ),
-        *(({"conversation_context": part, "user_context": part}, NO_IDS) for part in NOT_PARTS),
+        (("t", {"conversation_id": "c"}, {"conference_id": "f"}), ("t", "c", "f")),
+        *(((None, part, part), (None, None, None)) for part in NOT_PARTS),
     ],
 )
 def test_the_context_carries_the_three_ids_as_far_as_there_are_any(
-    state: dict[str, Any], ids: dict[str, str | None]
+    state: tuple[Any, ...], ids: tuple[str | None, ...]
 ) -> None:
-    assert run([{"tool": "look"}], **state)["look"]["data"][1] == ids
+    given = dict(zip(("trace_id", "conversation_context", "user_context"), state, strict=True))
+    expected = dict(zip(("trace_id", "conversation_id", "conference_id"), ids, strict=True))
+    assert piped(TOOLS, [{"tool": "look"}], **given)["look"]["data"][1] == expected
 
 
 def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session) -> None:
-    results = run(
+    results = piped(
+        TOOLS,
         [
             {"tool": "fail"},
             {"tool": "nope", "args": {}},
@@ -410,5 +370,5 @@ def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session
 
 @pytest.mark.parametrize("calls", ["add", 5, True])
 def test_calls_that_are_none_have_an_entry_that_says_so(calls: Any) -> None:
-    (told,) = run(calls).values()
+    (told,) = piped(TOOLS, calls).values()
     assert (told["success"], told["code"]) == (False, "parameter")

@@ -17,10 +17,9 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tool_entries import NOW, SORRY, in_async, piped, raising, returning
+from tool_entries import NOW, SORRY, Answer, in_async, piped, raising, returning, told
 
 from planning.tools import (
-    BaseTool,
     DataNotFound,
     ParameterError,
     QueryTypeUnsupported,
@@ -54,7 +53,7 @@ class Odd(BaseException):
 
 class Unspeakable(Exception):
     def __str__(self) -> str:
-        raise ValueError(self.args[0])
+        raise ToolError(self.args[0])
 
     __repr__ = __str__
 
@@ -96,14 +95,6 @@ class Unreadable(dict[str, Any]):
     get = __contains__ = items
 
 
-class Untold:
-    def __init__(self, secret: str) -> None:
-        self.secret = secret
-
-    def __str__(self) -> str:
-        raise ToolError(self.secret)
-
-
 RETURNED: dict[str, Callable[[str], Any]] = {
     "text": lambda s: s,
     "dict": lambda s: {s: [s, {"deep": s}]},
@@ -115,58 +106,49 @@ RETURNED: dict[str, Callable[[str], Any]] = {
 UNUSABLE: dict[str, Callable[[str], Any]] = {
     "generator": lambda s: (each for each in [s]),
     "exception": ValueError,
-    "untold": Untold,
+    "untold": Unspeakable,
     "unreadable": lambda s: Unreadable({s: s}),
 }
 
 
+MADE = {"raised": ERRORS, "returned": RETURNED, "unusable": UNUSABLE}
+ENDINGS = [(kind, name) for kind, made in MADE.items() for name in made]
+
+
 def ending(kind: str, name: str, secret: str) -> Act:
     def act(_arguments: Mapping[str, Any]) -> Any:
+        made = MADE[kind][name](secret)
         if kind == "raised":
-            raise ERRORS[name](secret)
-        return (RETURNED | UNUSABLE)[name](secret)
+            raise made
+        return made
 
     return act
-
-
-ENDINGS = (
-    [("raised", name) for name in ERRORS]
-    + [("returned", name) for name in RETURNED]
-    + [("unusable", name) for name in UNUSABLE]
-)
 
 
 def private(function: Callable[..., Any], **options: Any) -> Tool:
     return Tool("t", "Look.", function, returns_private_data=True, **options)
 
 
-def sync_tool(act: Act, options: dict[str, Any]) -> Any:
-    return private(lambda **arguments: act(arguments), **options)
+class Look(Answer):
+    returns_private_data = True
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> Any:
+        found = self.outcome(args)
+        is_own = isinstance(found, (Unreadable, ToolResult)) or (type(found) is dict and "success" in found)
+        return found if is_own else {"success": True, "data": found}
 
 
-def async_tool(act: Act, options: dict[str, Any]) -> Any:
-    return private(in_async(lambda **arguments: act(arguments)), **options)
-
-
-def base_tool(act: Act, options: dict[str, Any]) -> Any:
-    class Look(BaseTool):
-        name = "t"
-        description = "Look."
-        returns_private_data = True
-
-        async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-            found = act(args)
-            is_own = isinstance(found, (Unreadable, ToolResult)) or (
-                type(found) is dict and "success" in found
-            )
-            return found if is_own else {"success": True, "data": found}
-
-    look = Look()
+def base_tool(act: Act, **options: Any) -> Any:
+    look = Look(act)
     vars(look).update(options)
     return look
 
 
-KINDS = {"sync": sync_tool, "async": async_tool, "base": base_tool}
+KINDS: dict[str, Callable[..., Any]] = {
+    "sync": lambda act, **options: private(lambda **arguments: act(arguments), **options),
+    "async": lambda act, **options: private(in_async(lambda **arguments: act(arguments)), **options),
+    "base": base_tool,
+}
 DOORS = ["invoke", "ainvoke", "call", "acall", "execute_tools"]
 GUARDS: dict[str, Callable[[], dict[str, Any]]] = {
     "none": dict,
@@ -237,17 +219,17 @@ def everything(value: Any, seen: tuple[int, ...] = ()) -> str:
     if id(value) in seen:
         return ""
     inside: list[Any] = []
-    told = f"{value!r} {value}"
+    text = f"{value!r} {value}"
     if isinstance(value, BaseException):
         inside = [*value.args, vars(value), value.__cause__, value.__context__]
-        told += "".join(traceback.format_exception(value))
+        text += "".join(traceback.format_exception(value))
     elif isinstance(value, Mapping):
         inside = [*value, *value.values()]
     elif isinstance(value, (list, tuple)):
         inside = list(value)
     elif hasattr(value, "__attrs_attrs__"):
         inside = [getattr(value, field.name) for field in value.__attrs_attrs__]
-    return "\n".join([told, *(everything(each, (*seen, id(value))) for each in inside)])
+    return "\n".join([text, *(everything(each, (*seen, id(value))) for each in inside)])
 
 
 def heard(session: Session, events: list[SessionEvent]) -> str:
@@ -273,7 +255,7 @@ def test_what_a_private_tool_is_given_and_how_it_ends_only_its_caller_reads(
     end: tuple[str, str], door: str, kind: str, guard: str, twice: bool
 ) -> None:
     secret = fresh()
-    tool = KINDS[kind](ending(*end, secret), GUARDS[guard]())
+    tool = KINDS[kind](ending(*end, secret), **GUARDS[guard]())
     given_: dict[str, Any] = {"who": secret, "deep": {"in": [{secret: secret}]}, secret: 1}
     session, events = listening()
     with watched() as watch:
@@ -286,30 +268,26 @@ def test_what_a_private_tool_is_given_and_how_it_ends_only_its_caller_reads(
             assert secret not in repr(outcome) + str(outcome)
 
 
-AGAIN = "Call it again, or continue without it."
+OR = "or continue without it."
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ParameterError("s"), "t cannot work with these arguments. Change them, or continue without it."),
-        (
-            QueryTypeUnsupported("s", "t"),
-            "t has no such type of query. Ask for another, or continue without it.",
-        ),
-        (StorageUnavailable("s"), "t cannot reach its data now. Try again later, or continue without it."),
-        (errors.RateLimitExceeded("s"), "t was called too often. Try again later, or continue without it."),
-        (DataNotFound("s"), "t found nothing."),
-        (errors.ToolTimeout("s"), f"t did not answer in time. {AGAIN}"),
-        (errors.ResultInvalid("s", "s"), "t returned nothing that can be used. Continue without it."),
-        (ValueError("s"), f"t failed. {AGAIN}"),
+        (ParameterError("s"), f"cannot work with these arguments. Change them, {OR}"),
+        (QueryTypeUnsupported("s", "t"), f"has no such type of query. Ask for another, {OR}"),
+        (StorageUnavailable("s"), f"cannot reach its data now. Try again later, {OR}"),
+        (errors.RateLimitExceeded("s"), f"was called too often. Try again later, {OR}"),
+        (DataNotFound("s"), "found nothing."),
+        (errors.ToolTimeout("s"), f"did not answer in time. Call it again, {OR}"),
+        (errors.ResultInvalid("s", "s"), "returned nothing that can be used. Continue without it."),
+        (ValueError("s"), f"failed. Call it again, {OR}"),
     ],
 )
 def test_a_model_reads_what_kind_of_failure_a_private_tool_had(error: Exception, message: str) -> None:
-    failing = raising(error, returns_private_data=True)
-    result, code = Toolbox([failing]).call("t"), classify_error(error)
-    words = (message, "Tool 't' encountered an error", SORRY)
-    assert (result.message, result.error, result.user_message, result.code) == (*words, code)
+    result = Toolbox([raising(error, returns_private_data=True)]).call("t")
+    words = (f"t {message}", None, "Tool 't' encountered an error", SORRY)
+    assert told(result) == (False, *words, classify_error(error))
     assert (result.cause, result.is_private) == (None, True)
 
 
@@ -340,13 +318,8 @@ def test_cancelling_a_private_tool_takes_nothing_along_of_what_it_was_doing(door
     (session, events), outcomes = listening(), list[Any]()
 
     async def run() -> None:
-        async def step() -> None:
-            outcomes.append(await enter(door, private(look), {"who": secret}, session))
-
-        task = asyncio.create_task(step())
-        await asyncio.sleep(0.01)
-        task.cancel()
-        await task
+        asyncio.get_running_loop().call_later(0.01, asyncio.current_task().cancel)  # type: ignore[union-attr]  # it runs
+        outcomes.append(await enter(door, private(look), {"who": secret}, session))
 
     with watched() as watch:
         asyncio.run(run())

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 from types import ModuleType
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+import tool_entries
 
 import planning.prompt
 import planning.tools
 from planning.tools import (
-    BaseTool,
     QueryTypeUnsupported,
     Tool,
     Toolbox,
@@ -28,13 +29,8 @@ from planning.tools.rate_limit import RateLimiter
 from planning.tools.registry import default_registry
 
 
-class Look(BaseTool):
-    name = "look"
-    description = "Look."
+class Look(tool_entries.Look):
     requires_identifier = True
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return {"success": True}
 
 
 def add(left: int) -> int:
@@ -53,16 +49,12 @@ def test_every_kind_of_declaration_is_kept_as_it_was_given_and_in_order() -> Non
     assert [type(tool) for tool in kept] == [Tool] * 4
     assert [tool.name for tool in kept] == ["look", "hop", "facts", "add"]
     assert len(kept) == 4
-    assert (kept.get_tool("look"), kept.find("look"), kept.get_tool_spec("facts")) == (
-        look,
-        look.as_tool,
-        SPEC,
-    )
+    found = kept.get_tool("look"), kept.find("look"), kept.get_tool_spec("facts")
+    assert found == (look, look.as_tool, SPEC)
+    texts = {"look": "Look.", "hop": "Hop.", "facts": "Facts.", "add": "Add one."}
     assert kept.get_tool_descriptions() == [
-        {"name": "look", "description": "Look.", "requires_identifier": True},
-        {"name": "hop", "description": "Hop.", "requires_identifier": False},
-        {"name": "facts", "description": "Facts.", "requires_identifier": False},
-        {"name": "add", "description": "Add one.", "requires_identifier": False},
+        {"name": name, "description": text, "requires_identifier": name == "look"}
+        for name, text in texts.items()
     ]
 
 
@@ -81,27 +73,7 @@ def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_i
     assert kept.get_tool_spec("facts") is None
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (Look, "got the class Look for a tool; write Look()"),
-        (5, "a tool's function must be callable, got int"),
-        ("look", "a tool's function must be callable, got str"),
-        (None, "a tool's function must be callable, got NoneType"),
-        (
-            {"type": "function"},
-            "a tool's function must be callable, got dict: "
-            "convert it with planning.integrations.openai.tools_from",
-        ),
-    ],
-)
-def test_what_is_no_tool_is_refused(wrong: Any, message: str) -> None:
-    for take in (lambda: ToolRegistry([wrong]), lambda: Toolbox([wrong])):
-        with pytest.raises(TypeError) as caught:
-            take()
-        assert str(caught.value) == message
-
-
+NO_FUNCTION = "a tool's function must be callable, got"
 OF_OTHERS = {
     "langchain_core.tools": "give it to create_agent(tools=...), or convert it with "
     "planning.integrations.langchain.tools_from",
@@ -113,12 +85,28 @@ OF_OTHERS = {
 }
 
 
-@pytest.mark.parametrize("module", OF_OTHERS)
-def test_a_tool_of_another_framework_is_refused_with_what_to_do_with_it(module: str) -> None:
-    theirs = type("Subclass", (type("Theirs", (), {"__module__": module}),), {})
-    with pytest.raises(TypeError) as caught:
-        ToolRegistry([theirs()])
-    assert str(caught.value) == f"a tool's function must be callable, got Subclass: {OF_OTHERS[module]}"
+def theirs(module: str) -> Any:
+    """A tool of another framework."""
+    return type("Subclass", (type("Theirs", (), {"__module__": module}),), {})()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (Look, "got the class Look for a tool; write Look()"),
+        *((wrong, f"{NO_FUNCTION} {type(wrong).__name__}") for wrong in (5, "look", None)),
+        (
+            {"type": "function"},
+            f"{NO_FUNCTION} dict: convert it with planning.integrations.openai.tools_from",
+        ),
+        *((theirs(module), f"{NO_FUNCTION} Subclass: {remedy}") for module, remedy in OF_OTHERS.items()),
+    ],
+)
+def test_what_is_no_tool_is_refused_with_what_to_do_with_it(wrong: Any, message: str) -> None:
+    for take in (ToolRegistry, Toolbox):
+        with pytest.raises(TypeError) as caught:
+            take([wrong])
+        assert str(caught.value) == message
 
 
 def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
@@ -142,26 +130,15 @@ def test_the_functions_of_the_module_work_on_the_default_registry(own_default: T
         validate_call("facts", "none", {})
 
 
-class Point:
+def point(offered: Any) -> Any:
     """An entry point of an installed package."""
-
-    value = "package:tools"
-
-    def __init__(self, offered: Any) -> None:
-        self.offered = offered
-
-    def load(self) -> Any:
-        if isinstance(self.offered, BaseException):
-            raise self.offered
-        return self.offered
+    error = offered if isinstance(offered, BaseException) else None
+    return Mock(value="package:tools", load=Mock(return_value=offered, side_effect=error))
 
 
 def install(monkeypatch: pytest.MonkeyPatch, *offered: Any) -> None:
-    def entry_points(*, group: str) -> list[Point]:
-        assert group == "planning.tools"
-        return [Point(each) for each in offered]
-
-    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    points = {"planning.tools": [*map(point, offered)]}
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda *, group: points[group])
 
 
 def test_initializing_registers_what_is_installed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Results: plain data, bounded and valid text, and events that keep them as they were."""
+"""Results: what a tool returned, as a result; plain data, bounded and valid text; events that keep it."""
 
 from __future__ import annotations
 
@@ -8,53 +8,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 import pydantic
 import pytest
-from tool_entries import in_async, raising, returning, through
+from hypothesis import given
+from hypothesis import strategies as st
+from tool_entries import NOW, Answer, in_async, made, piped, raising, returning, safely, through, told
 
 from planning import MarkStep, Plan
 from planning.tools import Tool, ToolError, ToolResult, ToolValidationError
 from planning.tools.errors import ErrorKind
+from planning.tools.guard import CircuitBreaker
+from planning.tools.ledger import tool_calls
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session, SessionEvent, ToolInvoked, json_form
 
-
-class Colour(Enum):
-    RED = "red"
-
-
-@attrs.frozen
-class Point:
-    x: int
-    parts: tuple[int, ...] = ()
-
-
-@pytest.mark.parametrize(
-    ("value", "plain"),
-    [
-        (None, None),
-        (MarkStep("S001", "done"), {"step_id": "S001", "status": "done", "note": None}),
-        (Point(1, (2, 3)), {"x": 1, "parts": [2, 3]}),
-        (
-            {1: Colour.RED, "when": datetime(2026, 1, 2, tzinfo=UTC)},
-            {"1": "red", "when": "2026-01-02 00:00:00+00:00"},
-        ),
-        (frozenset({1.5}), [1.5]),
-    ],
-)
-def test_a_result_becomes_plain_data(value: Any, plain: Any) -> None:
-    result = ToolResult(True, "ok", value, elapsed=0.5)
-    assert result.to_dict() == {
-        "success": True,
-        "message": "ok",
-        "value": plain,
-        "error": None,
-        "user_message": None,
-        "elapsed": 0.5,
-    }
-    assert json.loads(json.dumps(result.to_dict()))["value"] == plain
+Colour = Enum("Colour", {"RED": "red"})
+Point = attrs.make_class("Point", ["x", "parts"])
 
 
 class Word(str):
@@ -74,9 +46,7 @@ class Struct:
     """As msgspec makes its classes: the names of the fields are all that is read."""
 
     __struct_fields__ = ("row", "cells")
-
-    def __init__(self) -> None:
-        self.row, self.cells, self.hidden = 1, ["a"], 2
+    row, cells, hidden = 1, ("a",), 2
 
 
 class Array:
@@ -86,32 +56,45 @@ class Array:
         return [1, 0.5]
 
 
-def test_the_fields_of_a_struct_and_the_items_of_an_array_are_its_form() -> None:
-    value = ToolResult(True, "ok", [Struct(), Array()]).to_dict()["value"]
-    assert value == [{"row": 1, "cells": ["a"]}, [1, 0.5]]
+ENDLESS: list[Any] = [1]
+ENDLESS.append({"again": ENDLESS})
 
 
-def test_a_value_that_contains_itself_is_cut_there() -> None:
-    endless: list[Any] = [1]
-    endless.append({"again": endless})
-    assert ToolResult(True, "ok", endless).to_dict()["value"] == [1, {"again": "... (cut: contains itself)"}]
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (None, None),
+        (MarkStep("S001", "done"), {"step_id": "S001", "status": "done", "note": None}),
+        (Point(1, (2, 3)), {"x": 1, "parts": [2, 3]}),
+        (
+            {1: Colour.RED, "at": datetime(2026, 1, 2, tzinfo=UTC)},
+            {"1": "red", "at": "2026-01-02 00:00:00+00:00"},
+        ),
+        (frozenset({1.5}), [1.5]),
+        ([Struct(), Array()], [{"row": 1, "cells": ["a"]}, [1, 0.5]]),
+        (ENDLESS, [1, {"again": "... (cut: contains itself)"}]),
+        ([Word("x"), Stubborn(), Plan], ["x", "<Stubborn>", "<class 'planning.plan.model.Plan'>"]),
+    ],
+)
+def test_a_result_becomes_plain_data(value: Any, plain: Any) -> None:
+    result = ToolResult(True, "ok", value, elapsed=0.5)
+    empty = dict.fromkeys(("error", "user_message"))
+    assert result.to_dict() == {"success": True, "message": "ok", "value": plain, **empty, "elapsed": 0.5}
+    assert json.loads(json.dumps(result.to_dict()))["value"] == plain
 
 
-def test_text_of_a_kind_of_its_own_is_text_and_what_cannot_be_read_is_named_by_its_type() -> None:
+def test_text_of_a_kind_of_its_own_is_plain_text_and_a_message_that_cannot_be_read_names_its_type() -> None:
     stubborn: Any = Stubborn()
-    told = ToolResult(True, stubborn, [Word("x"), stubborn, Plan])
-    value = told.to_dict()["value"]
-    assert (told.message, value) == ("<Stubborn>", ["x", "<Stubborn>", "<class 'planning.plan.model.Plan'>"])
-    assert type(value[0]) is str
+    result = ToolResult(True, stubborn, Word("x"))
+    assert (result.message, type(result.to_dict()["value"])) == ("<Stubborn>", str)
 
 
 def test_a_result_shows_what_is_in_it_and_a_private_one_does_not() -> None:
-    assert (
-        repr(ToolResult(True, "ok", [1], elapsed=0.5)) == "ToolResult(success=True, code=None, message='ok')"
-    )
-    assert repr(ToolResult(False, "no", elapsed=0.5, code=ErrorKind.TOOL, is_private=True)) == (
-        "ToolResult(success=False, code='tool', private)"
-    )
+    private = ToolResult(False, "no", elapsed=0.5, code=ErrorKind.TOOL, is_private=True)
+    assert [repr(result) for result in (ToolResult(True, "ok", [1], elapsed=0.5), private)] == [
+        "ToolResult(success=True, code=None, message='ok')",
+        "ToolResult(success=False, code='tool', private)",
+    ]
 
 
 # What a result holds can be sent on: bounded, valid Unicode, with a ``repr`` that never fails
@@ -119,32 +102,26 @@ def test_a_result_shows_what_is_in_it_and_a_private_one_does_not() -> None:
 MOST = 50_000
 FLOOD = "x" * 10_000_000
 CUT = "x" * 49_940 + "... (9950060 more characters; ask for less)"
+MOST_TEXTS = ["message", "error", "user_message", "cause"]
+TEXTS = ("message", "error", "user_message", "input_request", "cause")
 
 
 def texts(result: ToolResult) -> dict[str, str]:
-    given = (result.message, result.error, result.user_message, result.input_request, result.cause)
-    names = ("message", "error", "user_message", "input_request", "cause")
-    return {name: text for name, text in zip(names, given, strict=True) if text is not None}
+    return {name: getattr(result, name) for name in TEXTS if getattr(result, name) is not None}
 
 
 @pytest.mark.parametrize(
     ("tool", "cut"),
     [
-        (returning(FLOOD), {"message": CUT}),
-        (raising(ToolError(FLOOD)), {"message": CUT, "error": CUT, "user_message": CUT, "cause": CUT}),
-        (
-            returning(ToolResult(False, FLOOD, None, FLOOD, FLOOD, 0.5, ErrorKind.TOOL, FLOOD, FLOOD)),
-            dict.fromkeys(("message", "error", "user_message", "input_request", "cause"), CUT),
-        ),
-        (returning(ToolResult(True, FLOOD, None, None, FLOOD, 0.5)), {"message": CUT, "user_message": CUT}),
-        (
-            returning({"success": False, "error": FLOOD, "user_message": FLOOD}),
-            {"message": CUT, "error": CUT, "user_message": CUT, "cause": CUT},
-        ),
+        (returning(FLOOD), ["message"]),
+        (raising(ToolError(FLOOD)), MOST_TEXTS),
+        (returning(ToolResult(False, FLOOD, None, FLOOD, FLOOD, 0.5, ErrorKind.TOOL, FLOOD, FLOOD)), TEXTS),
+        (returning(ToolResult(True, FLOOD, None, None, FLOOD, 0.5)), ["message", "user_message"]),
+        (returning({"success": False, "error": FLOOD, "user_message": FLOOD}), MOST_TEXTS),
     ],
 )
-def test_every_text_is_bounded_whoever_made_it(tool: Tool, cut: dict[str, str]) -> None:
-    assert texts(through("call", tool)) == cut
+def test_every_text_is_bounded_whoever_made_it(tool: Tool, cut: list[str]) -> None:
+    assert texts(through("call", tool)) == dict.fromkeys(cut, CUT)
 
 
 @pytest.mark.parametrize(
@@ -156,23 +133,18 @@ def test_half_a_character_is_escaped_in_every_text(text: str, sent: str) -> None
     assert set(texts(every).values()) == {sent}
     for tool in (returning(text), raising(ToolError(text)), raising(ToolValidationError(text))):
         result = through("call", tool)
-        told = result.message.removeprefix("t failed: ")
-        assert told == sent
+        assert result.message.removeprefix("t failed: ") == sent
         json.dumps(result.to_dict(), ensure_ascii=False).encode()
     named = through("call", returning({text: [text]}))
     assert (json.loads(named.message), named.value) == ({sent: [sent]}, {text: [text]})
     assert named.to_dict()["value"] == {sent: [sent]}
 
 
-def doubled(times: int) -> Any:
-    value: Any = ["x"]
-    for _ in range(times):
-        value = [value, value]
-    return value
-
-
 def test_a_value_that_repeats_itself_is_written_no_longer_than_a_message() -> None:
-    result = through("call", returning(doubled(60)), {}, Session())
+    value: Any = ["x"]
+    for _ in range(60):
+        value = [value, value]
+    result = through("call", returning(value), {}, Session())
     assert (result.success, len(result.message) <= MOST) == (True, True)
 
 
@@ -194,13 +166,8 @@ class Search:
     words: list[str] = field(default_factory=list)
 
 
-@attrs.define
-class Found:
-    rows: list[Any]
-
-
-class FoundModel(pydantic.BaseModel):
-    rows: list[Any]
+Found = attrs.make_class("Found", ["rows"])
+FoundModel = pydantic.create_model("FoundModel", rows=(list[Any], ...))
 
 
 def invoked(session: Session) -> ToolInvoked:
@@ -211,27 +178,19 @@ def invoked(session: Session) -> ToolInvoked:
 ENTRIES = ["call", "acall", "invoke", "ainvoke"]
 
 
-def pop_all(**arguments: Any) -> str:
-    arguments["words"].clear()
-    arguments["words"].append("changed")
+def change(**arguments: Any) -> str:
+    arguments["words"][:] = ["changed"]
     return "done"
-
-
-apop_all = in_async(pop_all)
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize(
     ("tool", "arguments", "kept"),
     [
-        (Tool("t", "T.", pop_all), {"words": ["a"], "n": 1}, {"words": ["a"], "n": 1}),
-        (Tool("t", "T.", apop_all), {"words": ["a", ["b"]]}, {"words": ["a", ["b"]]}),
-        (Tool("t", "T.", pop_all, timeout=20.0), {"words": ["a"]}, {"words": ["a"]}),
-        (
-            Tool("t", "T.", lambda params: params.words.clear(), parameters=Search),
-            {"words": ["a"]},
-            Search(["a"]),
-        ),
+        (made(change), {"words": ["a"], "n": 1}, {"words": ["a"], "n": 1}),
+        (made(in_async(change)), {"words": ["a", ["b"]]}, {"words": ["a", ["b"]]}),
+        (made(change, timeout=20.0), {"words": ["a"]}, {"words": ["a"]}),
+        (made(lambda params: params.words.clear(), parameters=Search), {"words": ["a"]}, Search(["a"])),
     ],
 )
 def test_the_arguments_in_the_event_are_those_of_the_call(
@@ -262,7 +221,7 @@ def test_the_result_in_the_event_is_the_one_of_the_call(
     outcome, as_it_was = make(rows), make([[1]])
     heard: list[SessionEvent] = []
     session.bus.subscribe(ToolInvoked, heard.append)
-    result = through(entry, Tool("t", "T.", lambda: outcome), {}, session)
+    result = through(entry, returning(outcome), {}, session)
     rows.append(2)
     rows[0].append(3)
     value = as_it_was.value if isinstance(as_it_was, ToolResult) else as_it_was
@@ -274,3 +233,234 @@ def test_the_result_in_the_event_is_the_one_of_the_call(
 def test_what_nothing_can_change_is_not_copied(session: Session) -> None:
     result = through("call", returning("x" * 100), {}, session)
     assert invoked(session).result is result
+
+
+# What a tool returned, as a result
+
+
+def call(outcome: Any) -> ToolResult:
+    return through("call", returning(outcome))
+
+
+def executed(outcome: Any) -> ToolResult:
+    return through("call", Answer(outcome))
+
+
+@pytest.mark.parametrize(
+    ("more", "message", "user_message"),
+    [
+        ({"data": {"a": 1}, "user_message": "Seen."}, '{"a":1}', "Seen."),
+        ({}, "Done.", None),
+        ({"data": "text", "error": "none", "user_message": 5}, "text", None),
+    ],
+)
+def test_an_outcome_that_says_success_is_its_data(
+    more: dict[str, Any], message: str, user_message: str | None
+) -> None:
+    result = executed({"success": True, **more})
+    assert told(result) == (True, message, more.get("data"), None, user_message, None)
+
+
+@pytest.mark.parametrize("is_executed", [False, True])
+@pytest.mark.parametrize(
+    ("more", "error", "user_message"),
+    [
+        ({"error": "no luck", "user_message": "Sorry."}, "no luck", "Sorry."),
+        ({"data": 1}, "t reported a failure", None),
+        ({"error": " "}, "t reported a failure", None),
+        ({"error": "x", "needs_user_input": True}, "x", None),
+        ({"error": "x", "input_request": "Who?"}, "x", None),
+    ],
+)
+def test_a_reported_failure_is_a_failure_with_its_own_words(
+    more: dict[str, Any], error: str, user_message: str | None, is_executed: bool
+) -> None:
+    outcome = {"success": False, **more}
+    result = executed(outcome) if is_executed else call(outcome)
+    value = outcome.get("data") if is_executed else outcome
+    assert told(result) == (False, error, value, error, user_message, ErrorKind.TOOL)
+    assert (result.cause, result.needs_user_input) == (error, False)
+
+
+@pytest.mark.parametrize("is_executed", [False, True])
+@pytest.mark.parametrize(("code", "kind"), [({}, "needs_user_input"), ({"code": "storage"}, "storage")])
+def test_a_reported_question_waits_for_the_user(code: dict[str, str], kind: str, is_executed: bool) -> None:
+    outcome = {"success": False, "needs_user_input": True, "input_request": "Who?", **code}
+    result = executed(outcome) if is_executed else call(outcome)
+    assert (result.code, result.needs_user_input, result.input_request) == (kind, True, "Who?")
+
+
+class Ambiguous:
+    """Like an array, neither true nor false."""
+
+    def __bool__(self) -> bool:
+        raise ValueError("ambiguous")
+
+    def __repr__(self) -> str:
+        return "Ambiguous()"
+
+
+NO: list[Any] = [False, 0, None, "", [], Ambiguous()]
+YES: list[Any] = [True, 1, "true", "Order 5 was placed", [1]]
+
+
+@dataclass
+class Said:
+    success: Any
+    error: str | None = None
+    code: str | None = None
+
+
+class SaidByTuple(NamedTuple):
+    success: Any
+    error: str | None = None
+
+
+FORMS: list[Callable[..., Any]] = [
+    lambda success, error=None: {"success": success, "error": error},
+    Said,
+    SaidByTuple,
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("success", NO, ids=repr)
+def test_whatever_says_no_is_a_failure_in_every_form(success: Any, form: Callable[..., Any]) -> None:
+    outcome = form(success, "no luck")
+    assert told(call(outcome)) == (False, "no luck", outcome, "no luck", None, ErrorKind.TOOL)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("success", YES, ids=repr)
+def test_anything_else_under_success_is_a_value(success: Any, form: Callable[..., Any]) -> None:
+    outcome = form(success)
+    assert told(call(outcome))[::2] == (True, outcome, None)
+
+
+@pytest.mark.parametrize("success", [0, None])
+def test_a_returned_failure_is_one_everywhere(success: Any, session: Session) -> None:
+    breaker, outcome = CircuitBreaker(failures=2), {"success": success, "error": "no luck"}
+    fails = returning(outcome, breaker=breaker)
+    assert fails.execute()["error"] == "no luck"
+    assert piped([fails], [{"tool": "t"}], session)["t"] == {
+        "success": False,
+        "data": outcome,
+        "error": "no luck",
+        "user_message": None,
+        "code": "tool",
+    }
+    assert [line.outcome for line in tool_calls(session)] == ["tool"]
+    assert breaker.state == "open"
+    step = WorkflowStep(step_id="a", description="A.", type="tool", name="t")
+    run = run_workflow(Workflow(steps=(step,)), Capabilities(tools={"t": returning(outcome)}))
+    assert (run.status, run.errors["a"].message) == ("failed", "no luck")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("timeout", [None, 20.0])
+@pytest.mark.parametrize(
+    ("outcome", "tries"),
+    [
+        ({"success": False, "code": "storage"}, 3),
+        ({"success": 0, "code": "timeout"}, 3),
+        (ToolResult(False, "later", code=ErrorKind.STORAGE), 3),
+        (Said(False, code="storage"), 3),
+        ({"success": False}, 1),
+        ({"success": True, "code": "storage"}, 1),
+        ("storage", 1),
+    ],
+    ids=repr,
+)
+def test_a_returned_failure_is_tried_again_where_its_exception_would_be(
+    outcome: Any, tries: int, timeout: float | None, is_async: bool
+) -> None:
+    count: list[int] = []
+
+    def plain() -> Any:
+        count.append(1)
+        return outcome
+
+    tried = made(in_async(plain) if is_async else plain, retry=NOW, timeout=timeout)
+    assert (told(through("call", tried)), len(count)) == (told(call(outcome)), tries)
+
+
+@pytest.mark.parametrize("entry", ["call", "acall"])
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [
+        ({"success": False, "code": "storage"}, "open"),
+        ({"success": False, "code": "data_not_found"}, "closed"),
+        (ToolResult(False, "no"), "open"),
+        (ValueError, "open"),
+        ((each for each in [1]), "open"),
+    ],
+)
+def test_a_returned_failure_opens_a_breaker_where_its_exception_would(
+    outcome: Any, state: str, entry: str
+) -> None:
+    breaker = CircuitBreaker(failures=1)
+    made = returning(outcome, breaker=breaker)
+    assert (through(entry, made).success, breaker.state) == (False, state)
+    assert (through(entry, made).code == ErrorKind.CIRCUIT_OPEN) is (state == "open")
+
+
+def test_a_tools_own_result_is_given_on_and_completed() -> None:
+    own = ToolResult(True, "m", 1, elapsed=0.5)
+    assert call(own) is own
+    measured = call(ToolResult(True, "m", 1))
+    assert (attrs.evolve(measured, elapsed=0.0), measured.elapsed > 0) == (ToolResult(True, "m", 1), True)
+    failed = call(ToolResult(False, "m"))
+    assert (failed.code, failed.elapsed > 0) == (ErrorKind.TOOL, True)
+    assert call(ToolResult(False, "m", code=ErrorKind.STORAGE)).code == ErrorKind.STORAGE
+
+
+# The envelopes are views of one result, each with its own keys, and agree on what happened
+
+
+WORDS = st.none() | st.text(max_size=5)
+TIMES = st.floats(0.001, 1)
+SUCCEEDED = st.builds(ToolResult, st.just(True), st.text(), st.integers(), user_message=WORDS, elapsed=TIMES)
+SAID = [st.just(False), st.text(max_size=5), st.none() | st.integers(), WORDS, WORDS, TIMES]
+FAILED = st.builds(ToolResult, *SAID, st.sampled_from(ErrorKind), WORDS, WORDS)
+
+
+@given(SUCCEEDED | FAILED)
+def test_all_envelopes_of_a_result_agree(result: ToolResult) -> None:
+    executed = returning(result).execute()
+    envelope = piped([returning(result)], [{"tool": "t"}])["t"]
+    assert safely(Answer(result)) == envelope
+    assert executed == {
+        "success": result.success,
+        "tool": "t",
+        "result": result.value,
+        "error": None if result.success else result.cause or result.error or result.message,
+        "elapsed": result.elapsed,
+    }
+    expected = {
+        "success": result.success,
+        "data": result.value,
+        "error": None if result.success else result.error or result.message,
+        "user_message": result.user_message,
+    }
+    if not result.success:
+        expected["code"] = result.code and result.code.value
+        assert type(envelope["code"]) is str
+    if result.input_request is not None:
+        expected |= {"needs_user_input": True, "input_request": result.input_request}
+    assert envelope == expected
+    assert [*executed] == ["success", "tool", "result", "error", "elapsed"]
+    assert [*envelope][:4] == ["success", "data", "error", "user_message"]
+
+
+@pytest.mark.parametrize("tool", [Answer({}), returning(1)], ids=["BaseTool", "Tool"])
+def test_the_answers_of_a_query_have_exactly_their_keys(tool: Any) -> None:
+    core = {"query_type": "facts", "parameters": {"a": 1}, "results": [], "output_key": "t", "success": False}
+    success = {**core, "total": 1, "results": [2], "success": True}
+    assert tool.format_success_response("facts", {"a": 1}, [2], total=1) == success
+    for kind in ("error", "warning"):
+        failure = tool.format_error_response("facts", {"a": 1}, "no", kind=kind, total=0)
+        assert failure == {"total": 0, **core, kind: "no"}
+    assert tool.format_error_response("facts", {"a": 1}, "no") == {**core, "error": "no"}
+    with pytest.raises(ValueError) as caught:
+        tool.format_error_response("q", {}, "no", kind="success")
+    assert str(caught.value) == "kind must be 'error' or 'warning', got 'success'"

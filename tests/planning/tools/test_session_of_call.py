@@ -1,26 +1,34 @@
-"""Tools that are declared once and serve many sessions, and plans that hold them back."""
+"""The session of a call: whose it is, when a plan holds calls back, and in which thread its store is used."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
+from itertools import product
+from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import Mock, call
 
 import pytest
-from tool_entries import through
+from tool_entries import enter, in_async, through
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, ToolValidationError
 from planning.plan.commands import ApprovePlan
 from planning.suite.tools import planning_tools
-from planning.tools import Tool, ToolError, ToolRegistry, execute_tools
+from planning.tools import Tool, ToolError, ToolRegistry, execute_tools, tool
 from planning.tools.ledger import tool_calls
 from session import Session
-from session.stores import MemoryStore
+from session.pool import Pool
+from session.stored import Stored
+from session.stores import MemoryStore, SqliteStore
 
 current: ContextVar[Session | None] = ContextVar("current", default=None)
 current_name: ContextVar[str] = ContextVar("current_name")
 SETUP = {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]}
+SLOW = Tool("slow", "Wait.", lambda: "Waited")
 
 
 @pytest.fixture(autouse=True)
@@ -40,15 +48,15 @@ SOURCES: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("reason", SOURCES)
 @pytest.mark.parametrize("index", [5, 6])  # reading the plan, and a tool of the host
 def test_without_a_session_every_door_refuses_in_the_same_words(index: int, reason: str) -> None:
-    source = SOURCES[reason]
-    tool = [*PlanningToolsSection(session=source).tools(), Tool("slow", "Wait.", lambda: "Waited")][index]
+    source: Any = SOURCES[reason]
+    tool = [*PlanningToolsSection(session=source).tools(), SLOW][index]
     for entry in ("call", "acall"):
-        result = through(entry, tool, {}, source)  # type: ignore[arg-type]  # some return no session
-        assert (result.success, result.code) == (False, "bad_context")
-        assert result.message == f"{tool.name} was not called: {reason}"
+        result = through(entry, tool, {}, source)
+        message = f"{tool.name} was not called: {reason}"
+        assert (result.success, result.code, result.message) == (False, "bad_context", message)
     for entry in ("invoke", "ainvoke"):
         with pytest.raises(ToolError) as caught:
-            through(entry, tool, {}, source)  # type: ignore[arg-type]  # the same
+            through(entry, tool, {}, source)
         assert str(caught.value) == reason
 
 
@@ -80,45 +88,33 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("is_fixed", [True, False])
-@pytest.mark.parametrize("is_async", [True, False])
-def test_a_toolbox_records_in_the_session_that_its_tools_are_bound_to(
-    *, is_fixed: bool, is_async: bool
-) -> None:
+@pytest.mark.parametrize("entry", ["call", "acall"])
+def test_a_toolbox_records_in_the_session_that_its_tools_are_bound_to(entry: str, *, is_fixed: bool) -> None:
     def kept(*, is_named: bool) -> list[tuple[str, str, str | None]]:
         session = Session()
         current.set(session)
         source = session if is_fixed else current.get
-        tools = [slow, *PlanningToolsSection(session=source).tools()]
+        tools = [SLOW, *PlanningToolsSection(session=source).tools()]
         box = Toolbox(tools, session=source) if is_named else Toolbox(tools)
         assert box.session is session
         for number, (name, arguments) in enumerate(CALLS):
-            context = {"call_id": f"c{number}"}
-            if is_async:
-                asyncio.run(box.acall(name, arguments, context=context))
-            else:
-                box.call(name, arguments, context=context)
+            enter(entry, box, name, arguments, {"call_id": f"c{number}"})
         with pytest.raises(ToolValidationError):
             box.invoke("planning_mark_step", {"step_id": "S009", "status": "done"})
         return recorded(session)
 
-    slow = Tool("slow", "Wait.", lambda: "Waited")
-    expected = [
-        ("planning_mark_step", "parameter", None),
-        ("slow", "parameter", "c5"),
-        ("slow", "success", "c4"),
-        ("planning_finish", "unknown_tool", "c3"),
-        ("planning_mark_step", "parameter", "c2"),
-        ("planning_mark_step", "parameter", "c1"),
-        ("planning_setup_plan", "success", "c0"),
+    outcomes = ["success", "parameter", "parameter", "unknown_tool", "success", "parameter"]
+    expected = [("planning_mark_step", "parameter", None)] + [
+        (CALLS[number][0], outcomes[number], f"c{number}") for number in reversed(range(6))
     ]
     assert (kept(is_named=False), kept(is_named=True)) == (expected, expected)
 
 
-@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("entry", ["call", "acall"])
 @pytest.mark.parametrize("policy", [None, PlanPolicy(approval=True)])
 @pytest.mark.parametrize(("name", "arguments"), [*CALLS[:3], ("slow", {}), ("no_tool", {})])
 def test_the_session_of_a_call_is_asked_for_once_and_held(
-    name: str, arguments: dict[str, Any], policy: PlanPolicy | None, *, is_async: bool
+    name: str, arguments: dict[str, Any], policy: PlanPolicy | None, entry: str
 ) -> None:
     given: list[Session] = []
 
@@ -127,9 +123,9 @@ def test_the_session_of_a_call_is_asked_for_once_and_held(
         return given[-1]
 
     tools = PlanningToolsSection(session=another, policy=policy).tools()
-    box = Toolbox([*tools, Tool("slow", "Wait.", lambda: "Waited")], session=another)
+    box = Toolbox([*tools, SLOW], session=another)
     current_name.set("caller")
-    result = asyncio.run(box.acall(name, arguments)) if is_async else box.call(name, arguments)
+    result = enter(entry, box, name, arguments)
     assert [(each.session_id, recorded(each)) for each in given] == [
         ("caller", [(name, result.code or "success", None)])
     ]
@@ -150,16 +146,22 @@ def test_a_toolbox_of_two_sessions_is_refused() -> None:
             Toolbox([*of_first[:3], *others[3:]])
 
 
-@pytest.mark.parametrize("source", ["run-7", Session])
-def test_what_cannot_return_the_session_of_a_call_is_refused_where_it_is_given(source: Any) -> None:
-    for taking in (
-        lambda: PlanningToolsSection(session=source),
-        lambda: planning_tools(source),
-        lambda: Toolbox([], session=source),
-    ):
-        with pytest.raises(TypeError) as caught:
-            taking()
-        assert str(caught.value) == f"session must be a Session or return one, got {source!r}"
+@pytest.mark.parametrize(
+    ("take", "source"),
+    [
+        *product((lambda source: Toolbox([], session=source), planning_tools), ("run-7", Session)),
+        *(
+            (lambda source: PlanningToolsSection(session=source), source)
+            for source in ("run-7", Session, None)
+        ),
+    ],
+)
+def test_what_cannot_return_the_session_of_a_call_is_refused_where_it_is_given(
+    take: Callable[[Any], Any], source: Any
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        take(source)
+    assert str(caught.value) == f"session must be a Session or return one, got {source!r}"
 
 
 def test_a_bound_tool_records_its_refusals_however_it_is_called(session: Session) -> None:
@@ -179,38 +181,189 @@ def test_a_bound_tool_records_its_refusals_however_it_is_called(session: Session
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
 
 
-def waiting(session: Session, work: Tool | None = None) -> Toolbox:
-    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
-    return Toolbox([*section.tools(), work or Tool("work", "Work.", lambda: "worked")], session=session)
-
-
+@pytest.mark.parametrize("is_stored", [False, True])
 @pytest.mark.parametrize("publishes", ["call", "value", "own"])
 def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
-    publishes: Literal["call", "value", "own"],
+    publishes: Literal["call", "value", "own"], is_stored: bool
 ) -> None:
-    made: list[str] = []
-
-    def work(place: str) -> str:
-        """Work."""
-        made.append(place)
-        return "worked"
-
-    session = Session()
-    toolbox = waiting(session, Tool(name="work", description="Work.", function=work, publishes=publishes))
-    assert toolbox.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["A"]}).success
-    assert toolbox.call("work", {"place": "here"}).message.endswith(WAITS)
-    assert toolbox.call("planning_read_plan", {}).success
-    session.dispatch(ApprovePlan())
-    assert toolbox.call("work", {"place": "there"}).success
-    assert made == ["there"]
-
-
-@pytest.mark.parametrize("is_stored", [False, True])
-def test_what_is_refused_inside_a_transaction_says_why(is_stored: bool) -> None:
+    act = Mock(return_value="worked")
+    work = Tool("work", "Work.", act, publishes=publishes)
     session = Session(session_id="run-7", store=MemoryStore() if is_stored else None)
-    toolbox = waiting(session)
-    assert toolbox.call("planning_setup_plan", {"objective": "Goal"}).success
+    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
+    toolbox = Toolbox([*section.tools(), work], session=session)
+    assert toolbox.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["A"]}).success
+    assert toolbox.call("work", {"place": "here"}).message == WAITS
+    assert toolbox.call("planning_read_plan", {}).success
     with session.transaction() as transaction:
-        assert toolbox.call("work", {}).message == WAITS
+        assert toolbox.call("work", {"place": "here"}).message == WAITS
         transaction.dispatch(ApprovePlan())
-        assert toolbox.call("work", {}).message == "worked"
+        assert toolbox.call("work", {"place": "there"}).message == "worked"
+    assert act.call_args_list == [call(place="there")]
+
+
+# In async code nothing that a call does with a store happens in the thread of the event loop
+
+MARK = {"step_id": "S001", "status": "done"}
+EVERY_CALL: list[tuple[str, object, Mapping[str, Any]]] = [
+    ("planning_setup_plan", SETUP, {}),
+    ("planning_mark_step", MARK, {"call_id": "1"}),
+    ("planning_mark_step", MARK, {"call_id": "1"}),
+    ("planning_mark_step", {**MARK, "status": "ended"}, {}),
+    ("planning_mark_step", "{no json", {}),
+    ("planning_read_plan", {}, {}),
+    ("nobody", {}, {}),
+    ("nobody", {}, {"call_id": "2"}),
+    ("send", {"to": "Ann"}, {"call_id": "3"}),
+    ("send", {"to": "Ann"}, {"call_id": "3"}),
+    ("send", {}, {}),
+    ("asend", {"to": "Ann"}, {"call_id": "4"}),
+    ("once", {"to": "Ann"}, {"call_id": "5"}),
+    ("private", {"to": "Ann"}, {"call_id": "6"}),
+    ("private", {"to": "Ann"}, {"call_id": "6"}),
+    ("fail", {}, {}),
+    ("send", {"to": "Ann"}, {"call_id": ["no id"]}),
+]
+
+
+class Watched(SqliteStore):
+    """Knows in which threads it was used."""
+
+    threads: set[int]
+
+    def _explaining(self, timeout: float | None = None) -> Any:
+        vars(self).setdefault("threads", set()).add(threading.get_ident())
+        return super()._explaining(timeout)
+
+
+def send(to: str) -> str:
+    return f"Sent to {to}"
+
+
+asend = in_async(send)
+
+
+@pytest.mark.parametrize("policy", [None, PlanPolicy(approval=True, evidence="required")])
+@pytest.mark.parametrize("is_fixed", [True, False])
+def test_no_call_of_any_kind_uses_the_store_in_the_thread_of_the_event_loop(
+    tmp_path: Path, is_fixed: bool, policy: PlanPolicy | None
+) -> None:
+    store = Watched(tmp_path / "plans.db")
+    session = Session(session_id="run-7", store=store)
+    source = session if is_fixed else lambda: session
+    tools = [
+        *PlanningToolsSection(session=source, policy=policy).tools(),
+        Tool("send", "Send.", send),
+        Tool("asend", "Send.", asend),
+        Tool("once", "Send.", send, idempotent=False),
+        Tool("private", "Send.", send, returns_private_data=True),
+        Tool("fail", "Fail.", lambda: 1 // 0),
+    ]
+    toolbox = Toolbox(tools, session=source)
+
+    async def scene() -> list[bool]:
+        found = []
+        for name, arguments, context in EVERY_CALL:
+            store.threads.clear()
+            await toolbox.acall(name, arguments, context=context)  # type: ignore[arg-type]  # as a model may send it
+            found.append(threading.get_ident() not in store.threads)
+        return found
+
+    assert asyncio.run(scene()) == [True] * len(EVERY_CALL)
+    assert session.version > 10
+
+
+def test_a_call_inside_the_callers_own_transaction_is_a_part_of_it(tmp_path: Path) -> None:
+    session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
+    toolbox = Toolbox([*PlanningToolsSection(session=session).tools(), Tool("asend", "Send.", asend)])
+
+    async def scene() -> list[str]:
+        with session.transaction():
+            results = [
+                await toolbox.acall("planning_setup_plan", SETUP),
+                await toolbox.acall("asend", {"to": "Ann"}),
+                await toolbox.acall("planning_mark_step", {}),
+            ]
+        return [result.message for result in results]
+
+    said = asyncio.run(asyncio.wait_for(scene(), 60))
+    assert said[:2] == ["Plan set: S001. Next: S001 Reproduce it", "Sent to Ann"]
+    assert said[2].startswith("Refused, nothing changed. 2 problems:")
+    assert (session.version, [type(event).__name__ for event in session.history()[0].events]) == (
+        1,
+        ["ToolInvoked", "ToolInvoked", "ToolFailed"],
+    )
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_call_that_is_begun_and_closed_ends_quietly_and_leaves_nothing_locked(
+    opened: Callable[..., SqliteStore], steps: int, key: str | None
+) -> None:
+    async def work(a: int) -> int:
+        await asyncio.sleep(0)
+        return a
+
+    async def main() -> None:
+        session = Session(session_id="run", store=opened())
+        box = Toolbox([*PlanningToolsSection(session=session).tools(), tool(work)], session=session)
+        await box.acall("planning_setup_plan", {"objective": "o", "initial_steps": ["x"]})
+        mark = ("planning_mark_step", {"step_id": "S001", "status": "done"})
+        for name, arguments in (mark, ("work", {"a": 1}), ("nothing", {})):
+            context = None if key is None else {"idempotency_key": f"{key} {name}"}
+            begun = box.acall(name, arguments, context=context)
+            with suppress(StopIteration):
+                for _ in range(steps):
+                    waited: Any = begun.send(None)
+                    while waited is not None and not waited.done():
+                        await asyncio.sleep(0.001)
+            begun.close()
+            again = await box.acall(name, arguments, context=context)
+            assert again.success is (name != "nothing")
+        assert session.refresh() == session.version
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", ["send", "asend"])
+def test_a_call_that_was_carried_out_and_not_recorded_says_so(
+    opened: Callable[..., SqliteStore], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    session = Session(session_id="run-7", store=opened())
+    tools = [Tool("send", "Send.", send, blocking=False), Tool("asend", "Send.", asend)]
+    toolbox = Toolbox(tools, session=session)
+
+    def refuse(*_: Any) -> int:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("session.pool.POOL", Pool())  # one without threads
+    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    assert asyncio.run(toolbox.acall(name, {"to": "Ann"})).message == (
+        f"{name} ran, but the session could not store its result. Check what it did before you call it again."
+    )
+    monkeypatch.undo()
+    assert session.version == 0
+
+
+def test_calls_at_once_on_one_session_are_made_in_order_whichever_store_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = list[str]()
+    slow = threading.Event()
+
+    async def made(name: str, arguments: Mapping[str, object]) -> str:
+        session = Session(session_id="shop", store=SqliteStore(tmp_path / "plans.db"))
+        return (await Toolbox(PlanningToolsSection(session=session).tools()).acall(name, arguments)).message
+
+    def begin(stored: Any, timeout: float | None) -> None:
+        begun.append("begun")
+        if len(begun) == 1:
+            slow.wait(0.1)  # another thread could go ahead of the first call
+        whole(stored, timeout)
+
+    whole = Stored.begin
+    monkeypatch.setattr(Stored, "begin", begin)
+
+    async def main() -> list[str]:
+        return [*await asyncio.gather(made("planning_setup_plan", SETUP), made("planning_mark_step", MARK))]
+
+    assert asyncio.run(main()) == ["Plan set: S001. Next: S001 Reproduce it", "S001 done. Plan completed."]

@@ -8,10 +8,11 @@ import gc
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tool_entries import CALLS, NOW, in_async, raising, through
@@ -26,10 +27,8 @@ from planning.tools.rate_limit import RateLimiter
 from session import Session, TransactionError
 
 GIVEN_UP = "t took longer than 0.01 s and timed out; call it again, or continue without it"
-SLOWLY = Retry(attempts=2, wait_initial=60, wait_max=60, wait_jitter=0)
-
-
 CHECK = "It may have taken effect: check before you call it again."
+SLOWLY = Retry(attempts=2, wait_initial=60, wait_max=60, wait_jitter=0)
 
 
 class Hanging:
@@ -116,23 +115,24 @@ def test_a_tools_own_timeout_error_is_its_own(entry: str, is_async: bool, timeou
 
 
 @pytest.mark.parametrize("entry", CALLS)
-def test_a_given_up_tool_is_not_tried_again(entry: str) -> None:
+def test_a_given_up_tool_is_not_tried_again_and_retries_and_their_waits_are_inside_the_timeout(
+    entry: str,
+) -> None:
     hanging = Hanging(StorageUnavailable("later"))
     assert through(entry, tool(hanging, timeout=0.3, retry=NOW)).code == ErrorKind.TIMEOUT
     hanging.end()
     assert len(hanging.threads) == 1
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-def test_retries_and_their_waits_are_inside_the_timeout(is_async: bool) -> None:
-    later = raising(StorageUnavailable("later"), is_async=is_async, timeout=0.01, retry=SLOWLY)
-    for entry in CALLS:
+    for is_async in (False, True):
+        later = raising(StorageUnavailable("later"), is_async=is_async, timeout=0.01, retry=SLOWLY)
         assert through(entry, later).code == ErrorKind.TIMEOUT
 
 
-@pytest.mark.parametrize(("entry", "options"), [("call", {"timeout": 20.0}), ("acall", {})])
-def test_a_plain_tool_runs_in_a_thread_of_its_own_with_the_callers_context(
-    entry: str, options: dict[str, Any]
+@pytest.mark.parametrize(
+    ("entry", "options", "is_own"),
+    [("call", {"timeout": 20.0}, True), ("acall", {}, True), ("acall", {"blocking": False}, False)],
+)
+def test_a_plain_tool_runs_in_a_thread_of_its_own_if_it_may_block_with_the_callers_context(
+    entry: str, options: dict[str, Any], is_own: bool
 ) -> None:
     word: ContextVar[str] = ContextVar("word", default="nothing")
     word.set("here")
@@ -141,8 +141,9 @@ def test_a_plain_tool_runs_in_a_thread_of_its_own_with_the_callers_context(
         thread = threading.current_thread()
         return [word.get(), thread.name, thread.daemon, thread is threading.main_thread()]
 
-    # The interpreter does not wait for it at its end.
-    assert through(entry, tool(look, **options)).value == ["here", "tool t", True, False]
+    own = ["here", "tool t", True, False]  # the interpreter does not wait for it at its end
+    found = through(entry, tool(look, **options)).value
+    assert found == (own if is_own else ["here", "MainThread", False, True])
 
 
 @pytest.mark.parametrize("timeout", [None, 0.05])
@@ -157,30 +158,19 @@ def test_the_planning_tools_run_in_the_callers_thread_whatever_the_toolboxs_time
     assert set(threads) == {threading.get_ident()}
 
 
-@pytest.fixture
-def silent() -> Iterator[str]:
-    """A server that takes connections and answers nothing."""
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        yield f"redis://127.0.0.1:{server.getsockname()[1]}/0?socket_timeout=20"
-
-
 @pytest.mark.parametrize("breaker", [None, CircuitBreaker()])
 @pytest.mark.parametrize("entry", CALLS)
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_limiter_whose_server_is_silent_takes_no_longer_than_the_tool_may(
-    silent: str, is_async: bool, entry: str, breaker: CircuitBreaker | None
+    is_async: bool, entry: str, breaker: CircuitBreaker | None
 ) -> None:
-    calls: list[int] = []
-
-    def count() -> None:
-        calls.append(1)
-
+    count = Mock()
     function = in_async(count) if is_async else count
     counted = tool(function, rate_limit_key="mail", timeout=0.01, breaker=breaker)
-    result = through(entry, counted, limiter=RateLimiter(storage=silent))
-    assert (result.code, result.message, calls) == (ErrorKind.TIMEOUT, GIVEN_UP, [])
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and answers nothing
+        storage = f"redis://127.0.0.1:{silent.getsockname()[1]}/0?socket_timeout=20"
+        result = through(entry, counted, limiter=RateLimiter(storage=storage))
+    assert (result.code, result.message, count.call_count) == (ErrorKind.TIMEOUT, GIVEN_UP, 0)
     assert getattr(breaker, "state", "closed") == "closed"
 
 
@@ -196,33 +186,33 @@ class Untidy:
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
-            await getattr(self, self.how)()
+            await self.clean_up()
         finally:
             self.events.append("ended")
         return "late"
 
-    async def cleans_up(self) -> None:
-        await asyncio.sleep(0.1)
-        self.events.append("cleaned")
+    async def end(self) -> None:
+        """Wait for it."""
+        while "ended" not in self.events:
+            await asyncio.sleep(0.01)
 
-    async def never_ends(self) -> None:
-        await asyncio.Event().wait()
-
-    async def raises(self) -> None:
-        await asyncio.sleep(0.1)
-        raise ValueError("secret")
-
-    async def raises_at_once(self) -> None:
-        raise StorageUnavailable("secret")
-
-    async def returns(self) -> None:
-        pass
-
-    async def works_on(self) -> None:
-        for _ in range(10):
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.sleep(0.01)
-        self.events.append("cleaned")
+    async def clean_up(self) -> None:
+        match self.how:
+            case "never_ends":
+                await asyncio.Event().wait()
+            case "raises_at_once":
+                raise StorageUnavailable("secret")
+            case "raises":
+                await asyncio.sleep(0.1)
+                raise ValueError("secret")
+            case "cleans_up":
+                await asyncio.sleep(0.1)
+                self.events.append("cleaned")
+            case "works_on":
+                for _ in range(10):
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await asyncio.sleep(0.01)
+                self.events.append("cleaned")
 
 
 LONG = ["cleans_up", "never_ends", "raises", "works_on"]
@@ -250,35 +240,32 @@ def test_a_clean_up_has_half_a_second() -> None:
     assert 0.5 <= time.perf_counter() - began < 20
 
 
-async def timed(untidy: Untidy, timeout: float = 0.01) -> Any:
-    return await Toolbox([tool(untidy, timeout=timeout)]).acall("t", {})
-
-
-@pytest.mark.parametrize("how", ["cleans_up", "works_on"])
+@pytest.mark.parametrize("how", ["cleans_up", "works_on", "raises"])
 @pytest.mark.parametrize("entry", CALLS)
-def test_a_clean_up_goes_on_to_its_end_behind_the_call(entry: str, how: str) -> None:
+def test_a_clean_up_goes_on_to_its_end_behind_the_call_and_its_error_is_not_reported_as_unread(
+    entry: str, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
     untidy = Untidy(how)
+    box = Toolbox([tool(untidy, timeout=0.01)])
 
     async def call() -> list[str]:
-        await timed(untidy)
+        result = await (box.acall("t") if entry == "acall" else asyncio.to_thread(box.call, "t"))
+        assert not result.success
         seen = [*untidy.events]
-        while "ended" not in untidy.events:
-            await asyncio.sleep(0.01)
+        await untidy.end()
+        for _ in range(3):
+            await asyncio.sleep(0)
+            gc.collect()
         return seen
 
-    if entry == "acall":
-        seen = asyncio.run(call())
-    else:
-        assert not through(entry, tool(untidy, timeout=0.01)).success
-        seen = [*untidy.events]
-        while "ended" not in untidy.events:
-            time.sleep(0.01)
-    assert (seen, untidy.events) == (["began"], ["began", "cleaned", "ended"])
+    assert asyncio.run(call()) == ["began"]
+    assert untidy.events == ["began", *(["cleaned"] if how != "raises" else []), "ended"]
+    assert [record.name for record in caplog.records if record.name == "asyncio"] == []
 
 
 def test_a_caller_that_is_cancelled_waits_no_longer_for_the_clean_up_than_a_timeout_does() -> None:
     async def call() -> str:
-        task = asyncio.ensure_future(timed(untidy, 20))
+        task = asyncio.ensure_future(Toolbox([tool(untidy, timeout=20)]).acall("t"))
         while not untidy.events:
             await asyncio.sleep(0.01)
         task.cancel()
@@ -289,39 +276,11 @@ def test_a_caller_that_is_cancelled_waits_no_longer_for_the_clean_up_than_a_time
     assert asyncio.run(call()) == "cancelled"
 
 
-def test_the_error_of_a_call_that_was_given_up_is_not_reported_as_unread() -> None:
-    async def call() -> list[str]:
-        told: list[str] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _loop, about: told.append(about["message"]))
-        untidy = Untidy("raises")
-        await timed(untidy)
-        while "ended" not in untidy.events:
-            await asyncio.sleep(0.01)
-        for _ in range(3):
-            await asyncio.sleep(0)
-            gc.collect()
-        return told
-
-    assert asyncio.run(call()) == []
-
-
 # Calls from async code: cancelling through every entry, the loop, and a session that others hold
 HELD = (
     "was not run: another task holds a transaction of this session open: "
     "never await inside one. Call it again."
 )
-
-
-async def later() -> None:
-    raise StorageUnavailable("later")
-
-
-def blocked() -> None:
-    threading.Event().wait(5)
-
-
-def outcomes(session: Session) -> list[str]:
-    return [call.outcome for call in tool_calls(session)]
 
 
 Entry = Callable[[Tool, Session], Awaitable[Any]]
@@ -334,8 +293,8 @@ ENTRIES: dict[str, Entry] = {
 }
 WAITING: dict[str, Callable[..., Tool]] = {
     "async": lambda **options: tool(forever, **options),
-    "thread": lambda **options: tool(blocked, **options),
-    "retry": lambda **options: tool(later, retry=SLOWLY, **options),
+    "thread": lambda **options: tool(lambda: threading.Event().wait(5), **options),
+    "retry": lambda **options: raising(StorageUnavailable("x"), is_async=True, retry=SLOWLY, **options),
 }
 
 
@@ -370,15 +329,8 @@ def test_a_cancelled_probe_is_given_back() -> None:
     assert str(breaker.state) == "closed"
 
 
-def test_a_tool_that_does_not_block_runs_on_the_loop() -> None:
-    assert through("acall", tool(threading.get_ident, blocking=False)).value == threading.get_ident()
-
-
 def test_an_async_tool_can_be_called_from_plain_code_but_not_from_a_running_loop() -> None:
-    async def two() -> int:
-        return 2
-
-    made = tool(two)
+    made = tool(in_async(lambda: 2))
     assert (through("call", made).value, through("invoke", made).value) == (2, 2)
 
     async def inside() -> tuple[Any, ...]:
@@ -425,7 +377,8 @@ def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_work
     refused, done = asyncio.run(run())
     assert (refused.success, refused.code, done.success) == (False, ErrorKind.UNKNOWN, True)
     assert refused.message == f"t {HELD}"
-    assert (ran, outcomes(session)) == ([1], ["success"])  # what was refused could not be recorded
+    assert ran == [1]
+    assert [call.outcome for call in tool_calls(session)] == ["success"]  # the refusal could not be recorded
     lost = [vars(record) for record in caplog.records if record.message == "call_not_recorded"]
     assert [(each["tool"], each["error"]) for each in lost] == [("t", "SessionBusyError")] * 2
 
@@ -451,4 +404,4 @@ def test_a_tool_that_ran_while_another_task_took_the_session_says_that_it_is_not
     assert result.message == (
         "t ran, but the session could not store its result. Check what it did before you call it again."
     )
-    assert outcomes(session) == []
+    assert tool_calls(session) == ()

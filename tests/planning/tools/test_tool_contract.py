@@ -42,7 +42,7 @@ def divide(left: int, right: int = 1) -> float:
     ],
 )
 def test_wrong_keyword_arguments_are_a_failed_result(arguments: dict[str, Any], error: str) -> None:
-    made = Tool("divide", "Divide.", divide)
+    made = tool(divide)
     for result in (made.execute(**arguments), asyncio.run(made.aexecute(**arguments))):
         assert (result["success"], result["result"], result["error"]) == (False, None, error)
 
@@ -54,38 +54,41 @@ def test_a_tool_can_be_called_as_its_function() -> None:
         made(1, 0)
 
 
-PRIVATE_TEXT = "a tool with private data cannot have visible_errors: their text may be private"
-PRIVATE = "a tool with private data cannot publish its value: its result is in no event"
+PRIVATE = "a tool with private data cannot"
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "message"),
+    ("options", "message"),
     [
-        (5, {}, "a tool's name must be text, got int"),
-        (None, {}, "a tool's name must be text, got NoneType"),
-        ("", {}, "a tool needs a name, by which a model calls it"),
-        (" ", {}, "a tool needs a name, by which a model calls it"),
-        ("t", {"description": None}, "a tool's description must be text, got NoneType"),
-        ("t", {"function": 5}, "a tool's function must be callable, got int"),
-        *(("t", {"returns_private_data": True, "publishes": event}, PRIVATE) for event in ("value", "own")),
-        ("t", {"returns_private_data": True, "visible_errors": (OSError,)}, PRIVATE_TEXT),
+        ({"name": 5}, "a tool's name must be text, got int"),
+        ({"name": None}, "a tool's name must be text, got NoneType"),
+        *(({"name": blank}, "a tool needs a name, by which a model calls it") for blank in ("", " ")),
+        ({"description": None}, "a tool's description must be text, got NoneType"),
+        ({"function": 5}, "a tool's function must be callable, got int"),
+        *(
+            (
+                {"returns_private_data": True, "publishes": event},
+                f"{PRIVATE} publish its value: its result is in no event",
+            )
+            for event in ("value", "own")
+        ),
         (
-            "t",
+            {"returns_private_data": True, "visible_errors": OSError},
+            f"{PRIVATE} have visible_errors: their text may be private",
+        ),
+        (
             {"requires_identifier": True, "identifiers": ()},
             "a tool that requires an identifier must name the arguments that can be one",
         ),
         (
-            "t",
             {"idempotent": False, "retry": NOW},
             "a tool that is not idempotent is never called twice: remove its retry",
         ),
     ],
 )
-def test_a_wrong_declaration_is_refused_with_what_to_write(
-    name: Any, options: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_declaration_is_refused_with_what_to_write(options: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
-        Tool(name, **{"description": "T.", "function": divide, **options})
+        Tool(**{"name": "t", "description": "T.", "function": divide, **options})
     assert str(caught.value) == message
 
 
@@ -108,26 +111,13 @@ def test_each_schema_is_a_copy_with_the_examples() -> None:
     assert "examples" not in tool(divide).parameters_schema()
 
 
-def act() -> None: ...
-
-
-def acting(name: Any) -> Tool:
-    made = Look()
-    made.name = name
-    return made.as_tool
-
-
 DECLARED: dict[str, Callable[[Any], Any]] = {
-    "Tool": lambda name: Tool(name, "Acts.", act),
-    "@tool": lambda name: tool(name=name)(act),
+    "Tool": lambda name: Tool(name, "Acts.", divide),
+    "@tool": lambda name: tool(name=name)(divide),
     "ToolSpec": lambda name: ToolSpec(name, {}, "out"),
-    "BaseTool": acting,
+    "BaseTool": lambda name: type("Named", (Look,), {"name": name})().as_tool,
 }
 every_declaration = pytest.mark.parametrize("declared", DECLARED.values(), ids=DECLARED)
-
-
-def refused(name: str) -> str:
-    return f"{name} cannot be a tool's name: use 1 to 128 letters, digits, _, -, . and /"
 
 
 @every_declaration
@@ -146,7 +136,9 @@ def test_a_name_that_a_tool_cannot_have_is_refused_where_it_is_declared(
 ) -> None:
     with pytest.raises(ValueError) as caught:
         declared(name)
-    assert str(caught.value) == refused(shown)
+    assert str(caught.value) == (
+        f"{shown} cannot be a tool's name: use 1 to 128 letters, digits, _, -, . and /"
+    )
 
 
 @every_declaration
@@ -154,44 +146,22 @@ def test_a_name_that_a_tool_cannot_have_is_refused_where_it_is_declared(
     "name", ["a", "7", "-", "look_up-2", "WeatherAPI.com_Time_Zone_API", "repos/get.file", "x" * 128]
 )
 def test_the_names_of_real_apis_are_names_of_tools(declared: Callable[[Any], Any], name: str) -> None:
-    declared(name)
+    assert declared(name).name == name
 
 
 # Tools as classes: safe_execute always answers, and enforces what the class declares
 
 
-class BrokenTool(BaseTool):
-    name = "broken"
-    description = "always fails"
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        raise RuntimeError("kaboom")
-
-
 def refusal(error: str, code: str, **more: Any) -> dict[str, Any]:
-    told = {"success": False, "data": None, "error": error, "user_message": SORRY, "code": code}
-    return {**told, **more}
-
-
-def test_the_class_defaults_are_the_specified_ones() -> None:
-    assert (Look.requires_identifier, Look.returns_private_data, Look.rate_limit_key) == (False, False, None)
-
-
-def test_tool_safe_execute_never_crashes() -> None:
-    result = safely(BrokenTool(), {}, {"trace_id": "test"})
-    assert result == refusal("Tool 'broken' encountered an error", "unknown")
+    return {"success": False, "data": None, "error": error, "user_message": SORRY, "code": code, **more}
 
 
 @pytest.mark.parametrize("args", [{"a": 1}, MappingProxyType({"a": 1}), '{"a": 1}', b'{"a": 1}'])
 def test_arguments_and_context_are_dicts_of_the_tools_own(args: Any) -> None:
     context = {"trace_id": 1, 5: 6}
     told = safely(Look(), args, context)
-    assert told == {
-        "success": True,
-        "data": [{"a": 1}, {"trace_id": 1}],  # of names only
-        "error": None,
-        "user_message": None,
-    }
+    of_names = [{"a": 1}, {"trace_id": 1}]
+    assert told == {"success": True, "data": of_names, "error": None, "user_message": None}
     assert told["data"][0] is not args
     assert told["data"][1] is not context
 
@@ -205,6 +175,10 @@ def test_the_context_of_a_tool_in_a_toolbox_has_the_session() -> None:
     seen, session = list[dict[str, Any]](), Session()
     assert Toolbox([Seeing()], session=session).call("look", {}, context={"trace_id": 1}).success
     assert seen == [{"trace_id": 1, "session": session}]
+
+
+def test_the_class_defaults_are_the_specified_ones() -> None:
+    assert (Look.requires_identifier, Look.returns_private_data, Look.rate_limit_key) == (False, False, None)
 
 
 class Closed(UserDict[str, Any]):
@@ -226,31 +200,22 @@ def test_a_context_that_is_no_mapping_is_answered(context: Any, reason: str) -> 
     assert (result.code, result.error) == ("bad_context", error)
 
 
-class Undescribed(BaseTool):
-    name = "odd"
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return {"success": True}
-
-
-def declared(**declared: Any) -> BaseTool:
-    return type("Declared", (Undescribed,), {"description": "Odd.", **declared})()  # type: ignore[no-any-return]  # of a class made here
-
-
 @pytest.mark.parametrize(
-    "tool",
+    "declared",
     [
-        Undescribed(),
-        declared(timeout=-1),
-        declared(name=None),
-        declared(name=" "),
-        declared(identifiers=(), requires_identifier=True),
-        declared(retry=5),
-        declared(parameters=int),
+        {},  # without a description
+        {"timeout": -1},
+        {"name": None},
+        {"name": " "},
+        {"identifiers": (), "requires_identifier": True},
+        {"retry": 5},
+        {"parameters": int},
     ],
 )
-def test_a_class_that_is_no_tool_is_answered(tool: BaseTool) -> None:
-    assert safely(tool) == refusal(f"Tool '{type(tool).__name__}' encountered an error", "unknown")
+def test_a_class_that_is_no_tool_is_answered(declared: dict[str, Any]) -> None:
+    named = {"name": "odd", "execute": Look.execute, **declared}
+    tool = type("Declared", (Look if declared else BaseTool,), named)()
+    assert safely(tool) == refusal("Tool 'Declared' encountered an error", "unknown")
 
 
 @dataclass

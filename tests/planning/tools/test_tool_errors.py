@@ -1,4 +1,4 @@
-"""The errors of tools, and which kind of failure each exception is."""
+"""Errors: bad input and bad tools give a failed result with a code and a text that a model may read."""
 
 from __future__ import annotations
 
@@ -12,19 +12,27 @@ import sqlite3
 import ssl
 import subprocess
 import urllib.error
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from email.message import Message
+from itertools import product
+from pathlib import Path
+from typing import Any
 
 import pydantic
 import pytest
-from tool_entries import SORRY
+from tool_entries import CALLS, SORRY, Answer, in_async, made, raising, returning, through, told
 
+from planning import tool
 from planning.errors import Problem
 from planning.tools import (
     DataNotFound,
     ParameterError,
     QueryTypeUnsupported,
     StorageUnavailable,
+    Toolbox,
     ToolError,
+    ToolSpec,
     ToolValidationError,
     classify_error,
 )
@@ -38,38 +46,285 @@ from planning.tools.errors import (
     ToolTimeout,
     UserInputNeeded,
 )
+from planning.tools.ledger import ToolCall, tool_calls
+from session import Session
 
+
+class Odd(BaseException):
+    pass
+
+
+class BareQuestion(UserInputNeeded):
+    def __init__(self) -> None:
+        ToolError.__init__(self, "ask")
+
+
+class Unspeakable(Exception):
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __str__(self) -> str:
+        raise self.error
+
+    __repr__ = __str__
+
+
+@dataclass
+class Holder:
+    part: Any
+
+
+class Model(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+    part: object
+
+
+class Hostile(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        raise ValueError("no")
+
+    __iter__ = __len__ = __getitem__  # type: ignore[assignment]  # what is tested
+
+
+def nested(levels: int, level: Callable[[Any], Any] = lambda part: [part]) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = level(value)
+    return value
+
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+
+def add(left: int) -> int:
+    """Add one."""
+    return left + 1
+
+
+RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
+UNUSABLE = "t returned nothing that can be used. Continue without it."
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(
+    ("make", "shown"),
+    [
+        (lambda: ValueError, "the class ValueError, which has no JSON form"),
+        (lambda: (each for each in [1]), "generator, which has no JSON form"),
+        (lambda: Unspeakable(ValueError("no")), "test_tool_errors.Unspeakable, which has no JSON form"),
+        (lambda: [{"deep": object()}], "list with object in it, which has no JSON form"),
+        (lambda: {"kinds": {int}}, "dict with the class int in it, which has no JSON form"),
+        (lambda: {2: [Holder(object())]}, "dict with object in it, which has no JSON form"),
+        (lambda: Model(part=object()), "test_tool_errors.Model, which cannot be read"),
+        (lambda: {1: 2, "1": 3}, "dict, which has two keys that are the same text in JSON"),
+        (Hostile, "test_tool_errors.Hostile, which cannot be read"),
+        (lambda: nested(101), "list with list in it, which is nested more than 100 levels deep"),
+        (lambda: nested(5_000), "list with list in it, which is nested more than 100 levels deep"),
+        (lambda: {"tree": nested(100, Holder)}, "dict with test_tool_errors.Holder in it, which is nested "
+         "more than 100 levels deep"),
+        (lambda: nested(60, lambda part: Model(part=[part])), "test_tool_errors.Model with dict in it, which "
+         "is nested more than 100 levels deep"),
+        (lambda: {"again": ENDLESS}, "dict with list in it, which contains itself"),
+    ],
+)  # fmt: skip
+def test_what_a_function_returns_and_has_no_json_form_is_a_bad_result_and_the_log_says_what(
+    entry: str, make: Callable[[], Any], shown: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = through(entry, returning(make()))
+    assert told(result) == (False, UNUSABLE, None, UNUSABLE, SORRY, "bad_result")
+    assert result.cause == f"the function returned {shown}; {RETURN}"
+    through(entry, returning(make(), returns_private_data=True))
+    said = [(record.message, *map(vars(record).get, ("code", "reason"))) for record in caplog.records]
+    assert said == [("tool_failed", "bad_result", result.cause), ("tool_failed", "bad_result", None)]
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_value_that_is_nested_a_hundred_levels_deep_is_shown_whole(entry: str) -> None:
+    assert through(entry, returning(nested(100))).message == "[" * 100 + '"x"' + "]" * 100
+
+
+NO_ARGUMENTS: list[Any] = ["left", {}, 5]
+RAISED: list[tuple[BaseException, str]] = [
+    *((error, "unknown") for error in (Odd("x"), Unspeakable(ValueError("x")), Unspeakable(Odd("x")))),
+    *((kind("x"), "unknown") for kind in (RecursionError, StopIteration, StopAsyncIteration)),
+    (ToolError.__new__(ToolError), "tool"),
+    (BareQuestion(), "needs_user_input"),
+    (ToolError(Unspeakable(Odd())), "tool"),  # type: ignore[arg-type]  # what is tested
+    (concurrent.futures.CancelledError(), "cancelled"),
+]
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(
+    ("called", "arguments", "code"),
+    [
+        *((raising(error, is_async=way), {}, code) for way in (False, True) for error, code in RAISED),
+        *((add, arguments, "parameter") for arguments in NO_ARGUMENTS),
+        (add, Hostile(), "unknown"),
+    ],
+)
+def test_whatever_a_tool_raises_and_a_model_sends_is_a_failed_result_and_the_next_call_works(
+    entry: str, called: Any, arguments: Any, code: str, session: Session
+) -> None:
+    result = through(entry, called, arguments, session)
+    assert (result.success, result.code, result.value) == (False, code, None)
+    assert result.message
+    assert through(entry, add, {"left": 1}, session).value == 2
+    assert [call.outcome for call in tool_calls(session)] == ["success", code]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_async"),
+    [(GeneratorExit, False), *product((KeyboardInterrupt, SystemExit), (False, True))],
+)
+@pytest.mark.parametrize("timeout", [None, 20])
+@pytest.mark.parametrize("entry", CALLS)
+def test_what_ends_a_program_passes_and_is_in_no_ledger(
+    entry: str, timeout: float | None, error: type[BaseException], is_async: bool, session: Session
+) -> None:
+    with pytest.raises(error):
+        through(entry, raising(error, is_async=is_async, timeout=timeout), {}, session)
+    assert session.select_all(ToolCall) == ()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cause"),
+    [
+        (None, "execute() must return a dict, got NoneType"),
+        ("text", "execute() must return a dict, got str"),
+        (ValueError, "execute() must return a dict, got the class ValueError"),
+        ({}, "the dict of execute() must say success: True or False, got NoneType"),
+        ({"success": "yes"}, "the dict of execute() must say success: True or False, got str"),
+        ({"success": 1}, "the dict of execute() must say success: True or False, got int"),
+    ],
+)
+def test_an_outcome_of_execute_that_is_none_is_a_bad_result(outcome: Any, cause: str) -> None:
+    result = through("acall", Answer(outcome))
+    assert (result.code, result.cause) == (ErrorKind.BAD_RESULT, cause)
+
+
+# Which text of an exception a model reads: a ``ToolError``'s, and that of the types that the tool names
+
+MISSING = "/nowhere/report-4711.txt"
+NO_FILE = f"[Errno 2] No such file or directory: '{MISSING}'"
+VISIBLE = (FileNotFoundError, ValueError)
+
+
+def read(path: str) -> str:
+    """Read a file."""
+    return Path(path).read_text()
+
+
+class Reading(Answer):
+    visible_errors = VISIBLE
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> Any:
+        return read(args["path"])
+
+
+DECLARED: dict[str, Any] = {
+    "@tool": tool(name="t", visible_errors=VISIBLE)(read),
+    "async": made(in_async(read), visible_errors=VISIBLE),
+    "Tool": made(read, visible_errors=list(VISIBLE)),
+    "one type": made(read, visible_errors=OSError),
+    "BaseTool": Reading(None),
+    "ToolSpec": ToolSpec(
+        "t", {"a": Model}, "out", function=lambda _, given: read(given.part), visible_errors=VISIBLE
+    ),
+}
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize("way", DECLARED)
+def test_the_text_of_a_visible_error_is_what_the_model_reads(entry: str, way: str) -> None:
+    query = {"query_type": "a", "parameters": {"part": MISSING}}
+    result = through(entry, DECLARED[way], query if way == "ToolSpec" else {"path": MISSING})
+    assert told(result) == (False, f"t failed: {NO_FILE}", None, NO_FILE, SORRY, "data_not_found")
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(
+    ("error", "message", "code"),
+    [
+        (FileNotFoundError(2, "No such file", MISSING), "t found nothing.", "data_not_found"),
+        (KeyError(MISSING), None, "unknown"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(
+    entry: str, error: Exception, message: str | None, code: str
+) -> None:
+    result = through(entry, raising(error, visible_errors=(ZeroDivisionError,)))
+    expected = message or "t failed. Call it again, or continue without it."
+    assert (result.message, result.error, result.code) == (expected, "Tool 't' encountered an error", code)
+
+
+@pytest.mark.parametrize("given", ["ValueError", (KeyboardInterrupt,), [ValueError("x")], BaseException])
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda given: made(read, visible_errors=given),
+        lambda given: ToolSpec("t", {}, "out", visible_errors=given),
+    ],
+)
+def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared(
+    declare: Callable[[Any], Any], given: Any
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        declare(given)
+    assert str(caught.value) == (
+        f"a tool's visible_errors must be types of exceptions, such as (FileNotFoundError,), got {given!r}"
+    )
+
+
+# Refused or failed: that nothing changed is said only where it is known
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ToolValidationError("the city is unknown"), "t failed: the city is unknown"),
+        (ToolValidationError([Problem("a", "b"), Problem("c")]), "t failed: 2 problems:\n- b: a\n- c"),
+        (ParameterError("the city is unknown"), "t failed: the city is unknown"),
+        (ToolError("the queue is full"), "the queue is full"),
+        (DataNotFound("no such city"), "no such city"),
+    ],
+)
+def test_what_a_tool_raises_after_it_began_is_a_failure(entry: str, error: ToolError, message: str) -> None:
+    result = through(entry, raising(error))
+    assert (result.message, result.error) == (message, error.message)
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_refusal_of_another_tool_that_a_tool_calls_is_its_own_failure(entry: str, session: Session) -> None:
+    inner = Toolbox([add], session=session)
+    result = through(entry, made(lambda: inner.invoke("add", {})), {}, session)
+    assert result.message == "t failed: left: missing; send an integer"
+    assert [line.outcome for line in tool_calls(session)] == ["parameter", "parameter"]
+
+
+# Which kind of failure each exception is, and its words for a person
+
+NO_QUERY = "Query type 'q' is not supported by the t tool."
+LATER = "Could you try again a little later?"
+TWO_PROBLEMS = [Problem("wrong", "a[0].b"), Problem("c", "d")]
 OWN: list[tuple[ToolError, str, str]] = [
     (ToolError("m", {"a": 1}), "tool", "m"),
     (ToolValidationError("m"), "parameter", "m"),
     (ToolValidationError([Problem("a", "b"), Problem("c")]), "parameter", "2 problems:\n- b: a\n- c"),
     (ParameterError("m"), "parameter", "Invalid parameter: m"),
     (ParameterError("m", {"field": "f"}), "parameter", "The parameter 'f' is invalid: m"),
-    (
-        ParameterError.of([Problem("wrong", "a[0].b"), Problem("c", "d")]),
-        "parameter",
-        "The parameter 'a' is invalid: wrong",
-    ),
+    (ParameterError.of(TWO_PROBLEMS), "parameter", "The parameter 'a' is invalid: wrong"),
     (ParameterError.of([Problem("wrong")]), "parameter", "Invalid parameter: wrong"),
     (ParameterError.of([]), "parameter", "Invalid parameter: 0 problems:"),
-    (
-        QueryTypeUnsupported("q", "t", ["a", "b"]),
-        "query_type",
-        "Query type 'q' is not supported by the t tool. Supported types are: a, b",
-    ),
-    (QueryTypeUnsupported("q", "t"), "query_type", "Query type 'q' is not supported by the t tool."),
+    (QueryTypeUnsupported("q", "t", ["a", "b"]), "query_type", f"{NO_QUERY} Supported types are: a, b"),
+    (QueryTypeUnsupported("q", "t"), "query_type", NO_QUERY),
     (StorageUnavailable("m"), "storage", "m"),
     (DataNotFound("m"), "data_not_found", "m"),
-    (
-        RateLimitExceeded("m", 2.5),
-        "rate_limit",
-        "That was asked for too often. Could you try again a little later?",
-    ),
-    (
-        CircuitOpen("m", 2.5),
-        "circuit_open",
-        "That does not work at the moment. Could you try again a little later?",
-    ),
+    (RateLimitExceeded("m", 2.5), "rate_limit", f"That was asked for too often. {LATER}"),
+    (CircuitOpen("m", 2.5), "circuit_open", f"That does not work at the moment. {LATER}"),
     (UserInputNeeded("m", "Who?"), "needs_user_input", "Who?"),
     (ToolTimeout("m"), "timeout", SORRY),
     (ResultInvalid("m", "c"), "bad_result", SORRY),
@@ -78,43 +333,27 @@ OWN: list[tuple[ToolError, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("error", "code", "told"), OWN, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(("error", "code", "words"), OWN, ids=lambda value: type(value).__name__)
 def test_each_error_has_its_code_and_words_for_a_person_and_can_be_pickled_and_copied(
-    error: ToolError, code: str, told: str
+    error: ToolError, code: str, words: str
 ) -> None:
-    assert (classify_error(error), error.user_message()) == (code, told)
+    assert (classify_error(error), error.user_message()) == (code, words)
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - its own
         assert (type(again), again.args, vars(again)) == (type(error), error.args, vars(error))
-        assert (str(again), again.user_message(), classify_error(again)) == (str(error), told, code)
+        assert (str(again), again.user_message(), classify_error(again)) == (str(error), words, code)
     for twin in (copy.copy(error), copy.deepcopy(error)):
         assert (type(twin), twin.args, vars(twin)) == (type(error), error.args, vars(error))
 
 
-def pydantic_error() -> Exception:
-    class Model(pydantic.BaseModel):
-        a: int
-
-    try:
-        Model(a="x")  # type: ignore[arg-type]  # what is tested
-    except pydantic.ValidationError as error:
-        return error
-    raise AssertionError
-
-
-class Hurried(TimeoutError, ConnectionError):
-    pass
-
-
-class Odd(BaseException):
-    pass
+NOTHING = DataNotFound("x")
 
 
 @pytest.mark.parametrize(
     ("error", "code"),
     [
         (TimeoutError(), "timeout"),
-        (Hurried(), "timeout"),
+        (type("Hurried", (TimeoutError, ConnectionError), {})(), "timeout"),
         (ConnectionResetError(), "storage"),
         (socket.gaierror(-2, "Name or service not known"), "storage"),
         (ssl.SSLError(1, "EOF"), "storage"),
@@ -130,17 +369,14 @@ class Odd(BaseException):
         (sqlite3.Warning("x"), "unknown"),
         (asyncio.CancelledError(), "cancelled"),
         (concurrent.futures.CancelledError(), "cancelled"),
-        (pydantic_error(), "parameter"),
+        (pydantic.ValidationError.from_exception_data("Model", []), "parameter"),
         (ValueError(), "unknown"),
         (Odd(), "unknown"),
         (KeyboardInterrupt(), "unknown"),
         (subprocess.TimeoutExpired("x", 1), "unknown"),
         (ExceptionGroup("x", [TimeoutError(), ToolTimeout("x")]), "timeout"),
         (ExceptionGroup("x", [TimeoutError(), ValueError()]), "unknown"),
-        (
-            ExceptionGroup("x", [ExceptionGroup("y", [DataNotFound("x")]), DataNotFound("x")]),
-            "data_not_found",
-        ),
+        (ExceptionGroup("x", [ExceptionGroup("y", [NOTHING]), NOTHING]), "data_not_found"),
         (BaseExceptionGroup("x", [asyncio.CancelledError()]), "cancelled"),
     ],
     ids=repr,

@@ -1,21 +1,48 @@
-"""The toolbox: calls from models always give a result, calls from Python raise."""
+"""A toolbox: what a call answers, and each call from its entry to its record in log, ledger and history."""
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
+import pickle
+from collections import deque
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tool_entries import CALLS, SORRY, raising, returning, through
+from tool_entries import CALLS, QUESTION, SORRY, enter, piped, raising, returning, through, told
+from tool_entries import made as tool
 
-from planning import Plan, ReadPlan, Toolbox, ToolValidationError
-from planning.tools import Tool, ToolContext, ToolError, ToolResult
+from planning import Plan, PlanningToolsSection, Toolbox, ToolValidationError
+from planning.tools import (
+    DataNotFound,
+    ParameterError,
+    StorageUnavailable,
+    Tool,
+    ToolContext,
+    ToolError,
+    ToolSpec,
+)
+from planning.tools.errors import ErrorKind, PrivateFailure, RateLimitExceeded, ToolTimeout, UserInputNeeded
+from planning.tools.guard import CircuitBreaker
+from planning.tools.ledger import ToolCall, tool_calls
 from planning.tools.parameters.model import FreeModel
-from session import Session, ToolInvoked, append, select_all, select_latest
+from planning.tools.rate_limit import RateLimiter
+from session import (
+    InProcessEventBus,
+    PublishResult,
+    Session,
+    ToolFailed,
+    ToolInvoked,
+    append,
+    select_all,
+    select_latest,
+    select_where,
+)
 
 
 @dataclass(frozen=True)
@@ -36,15 +63,6 @@ def add(params: Add, _context: ToolContext) -> Total:
 ADD = Tool("add", "Add two numbers.", add, parameters=Add, publishes="value")
 
 
-class Busy(ToolError):
-    def user_message(self) -> str:
-        return "Try again later."
-
-
-def told(result: ToolResult) -> tuple[Any, ...]:
-    return result.success, result.message, result.value, result.error, result.user_message, result.code
-
-
 WRONG = "2 problems:\n- left: expected an integer, got a string\n- rigth: unknown field; did you mean right?"
 
 
@@ -58,33 +76,13 @@ WRONG = "2 problems:\n- left: expected an integer, got a string\n- rigth: unknow
             '{"left": "x", "rigth": 1}',
             (False, f"Refused, nothing changed. {WRONG}", None, WRONG, WRONG, "parameter"),
         ),
-        (
-            raising(Busy("the queue is full")),
-            {},
-            (False, "the queue is full", None, "the queue is full", "Try again later.", "tool"),
-        ),
-        (
-            returning(ToolResult(False, "no luck", error="no luck")),
-            {},
-            (False, "no luck", None, "no luck", None, "tool"),
-        ),
+        (raising(ToolTimeout("slow")), {}, (False, "slow", None, "slow", SORRY, "timeout")),
     ],
 )
 def test_a_models_call_is_answered(entry: str, tool: Tool, arguments: Any, expected: tuple[Any, ...]) -> None:
     result = through(entry, tool, arguments)
     assert told(result) == expected
     assert result.elapsed > 0
-
-
-@pytest.mark.parametrize("entry", CALLS)
-def test_the_text_of_any_other_exception_reaches_nobody(entry: str, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):
-        result = through(entry, raising(RuntimeError("secret zq4711")))
-    message = "t failed. Call it again, or continue without it."
-    assert told(result) == (False, message, None, "Tool 't' encountered an error", SORRY, "unknown")
-    assert "zq4711" not in caplog.text
-    record = vars(next(record for record in caplog.records if record.name == "planning.tools"))
-    assert (record["message"], record["tool"], record["error"]) == ("tool_failed", "t", "RuntimeError")
 
 
 @pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
@@ -100,27 +98,32 @@ class More(Add):
     """A subclass of the parameters."""
 
 
+BOX = Toolbox(
+    [
+        ADD,
+        Tool("plain", "P.", str, parameters={"type": "object"}),
+        Tool("free", "F.", str, parameters=FreeModel()),
+    ]
+)
+
+
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
         ("ad", Add(1), "no tool is named 'ad'; did you mean add?"),
-        (None, Add(1), "no tool is named a value of type NoneType; the tools are add"),
+        (None, Add(1), "no tool is named a value of type NoneType; the tools are add, plain, free"),
         ("add", Total(1), "add takes Add, got Total"),
         ("add", More(1), "add takes Add, got More"),
         ("add", None, "left: missing; send an integer"),
         ("add", {"left": "x"}, "left: expected an integer, got a string"),
+        ("plain", 5, "plain takes an object, got int"),
+        ("free", 5, "free takes an object, got int"),
     ],
 )
 def test_a_wrong_call_from_python_raises_with_what_to_do(name: Any, params: Any, message: str) -> None:
     with pytest.raises(ToolValidationError) as caught:
-        Toolbox([ADD]).invoke(name, params)
+        BOX.invoke(name, params)
     assert str(caught.value) == message
-
-
-@pytest.mark.parametrize("parameters", [{"type": "object"}, FreeModel()])
-def test_a_plain_schema_takes_an_object(parameters: Any) -> None:
-    with pytest.raises(ToolValidationError, match=r"^t takes an object, got int$"):
-        Toolbox([Tool("t", "T.", str, parameters=parameters)]).invoke("t", 5)
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
@@ -140,11 +143,8 @@ def test_a_call_is_an_event_and_its_value_is_reduced(session: Session) -> None:
 def test_what_a_tool_returns_is_reduced_only_when_the_tool_says_so(
     toolbox: Toolbox, session: Session
 ) -> None:
-    toolbox.call("planning_setup_plan", {"objective": "old"})
-    old = select_latest(session, Plan)
-    read_other = Tool("peek", "Peek.", lambda _params, _context: old, parameters=ReadPlan)
     toolbox.call("planning_setup_plan", {"objective": "new"})
-    assert through("call", read_other, {}, session).value is old
+    assert through("call", returning(Plan("old", "active", ())), {}, session).success
     assert select_latest(session, Plan) == Plan("new", "active", ())
 
 
@@ -183,3 +183,283 @@ def test_everything_a_model_reads_in_a_long_conversation(
     for name, arguments in CONVERSATION:
         lines += [f"> {name} {json.dumps(arguments)}", toolbox.call(name, json.dumps(arguments)).message, ""]
     assert "\n".join(lines) == snapshot
+
+
+# Identifiers, limits, breakers, the session and the log
+
+ONCE = {"mail": "1/minute"}
+
+
+def test_a_tool_asks_for_its_own_identifiers() -> None:
+    asking = tool(Mock(return_value="done"), requires_identifier=True, identifiers=("badge_number",))
+    assert through("call", asking, {"email": "a"}).input_request == "Could you give me your badge number?"
+    assert through("call", asking, {"badge_number": 7}).success
+
+
+@pytest.mark.parametrize(
+    ("error", "counts"),
+    [
+        *((error, True) for error in (ValueError(), StorageUnavailable("x"), ToolTimeout("x"))),
+        *(
+            (kind("x"), False)
+            for kind in (ParameterError, RateLimitExceeded, DataNotFound, KeyboardInterrupt)
+        ),
+        (UserInputNeeded("x", "y"), False),
+    ],
+)
+@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
+def test_only_what_speaks_of_a_tools_health_opens_its_breaker(
+    entry: str, private: bool, error: BaseException, counts: bool
+) -> None:
+    breaker = CircuitBreaker(failures=1)
+    made = raising(error, is_async=entry == "ainvoke", breaker=breaker, returns_private_data=private)
+    with pytest.raises(PrivateFailure if private and isinstance(error, Exception) else type(error)):
+        through(entry, made)
+    assert breaker.state == ("open" if counts else "closed")
+
+
+def opened(*times: float) -> CircuitBreaker:
+    """A breaker that opened at 0, and will see these times."""
+    breaker = CircuitBreaker(failures=1, clock=iter([0.0, *times]).__next__)
+    breaker.record_failure(breaker.admit("other"))
+    return breaker
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_call_that_is_not_made_gives_the_probe_back(entry: str) -> None:
+    breaker, counted, limiter = opened(40.0, 40.0, 40.0, 40.0), Mock(return_value="done"), RateLimiter(ONCE)
+    limiter.hit("mail")
+    made = tool(counted, breaker=breaker, rate_limit_key="mail")
+    for _ in range(2):
+        assert through(entry, made, limiter=limiter).code == ErrorKind.RATE_LIMIT
+        assert (breaker.state, counted.call_count) == ("open", 0)
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_an_open_breaker_refuses_in_its_words_until_a_probe_succeeds(entry: str) -> None:
+    breaker = opened(4.5, 40.0)
+    messages = [through(entry, tool(Mock(return_value="done"), breaker=breaker)).message for _ in range(2)]
+    waiting = "t failed 1 time in a row and is paused; try again in 26 s, or continue without it"
+    assert (messages, breaker.state) == ([waiting, "done"], "closed")
+
+
+class BrokenBus(InProcessEventBus):
+    def publish(self, event: object) -> PublishResult:
+        raise RuntimeError("no bus")
+
+
+def test_a_broken_bus_a_broken_subscriber_and_a_closed_session_change_no_result() -> None:
+    def deaf(_event: object) -> None:
+        raise RuntimeError("deaf")
+
+    heard, closed = Session(), Session()
+    heard.bus.subscribe(ToolInvoked, deaf)
+    heard.bus.subscribe(ToolFailed, deaf)
+    closed.close()
+    for each in (heard, closed, Session(bus=BrokenBus())):
+        toolbox = Toolbox([tool(Mock(return_value="done"))], session=each)
+        assert (toolbox.call("t").success, toolbox.call("x").code) == (True, ErrorKind.UNKNOWN_TOOL)
+        assert [call.outcome for call in tool_calls(each)] == ["unknown_tool", "success"]
+
+
+PLAIN_RECORD = logging.LogRecord("", 0, "", 0, "", (), None)
+
+
+@pytest.mark.parametrize(
+    ("error", "level", "code"),
+    [
+        (None, logging.DEBUG, None),
+        (DataNotFound("x"), logging.INFO, "data_not_found"),
+        (ValueError("zq4711"), logging.ERROR, "unknown"),
+    ],
+)
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_call_is_one_structured_line_without_its_arguments_and_the_text_of_its_error(
+    entry: str, error: Exception | None, level: int, code: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    act = tool(Mock(return_value="done", side_effect=error))
+    with caplog.at_level(logging.DEBUG):
+        result = through(entry, act, {"who": "zq4711"}, context={"trace_id": "abc"})
+        through(entry, act, {"who": "zq4711"})
+    record, other = (record for record in caplog.records if record.name == "planning.tools")
+    said = {name: value for name, value in vars(record).items() if name not in vars(PLAIN_RECORD)}
+    ended = {"message": "tool_called"}
+    if error is not None:
+        ended = {"message": "tool_failed", "error": type(error).__name__}
+    assert said == {"tool": "t", "code": code, "elapsed": result.elapsed, "trace_id": "abc", **ended}
+    assert (record.levelno, record.exc_info, "trace_id" in vars(other)) == (level, None, False)
+    assert "zq4711" not in f"{vars(record)}{vars(other)}{caplog.text}"
+
+
+@pytest.mark.parametrize("entry", ["call", "acall", "invoke", "ainvoke"])
+def test_a_tool_sees_the_context_of_its_call(entry: str) -> None:
+    def look(context: ToolContext) -> Any:
+        return dict(context.values)
+
+    assert through(entry, tool(look), context={"trace_id": 1}).value == {"trace_id": 1}
+
+
+# Identifiers: a tool that requires one is not called before somebody is named
+
+
+NOBODY: list[Any] = [
+    None, False, True, "", " \n\t", "\u200b\u00a0\u2060", b"", [], {}, (), set(), deque(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["identifier", "email", "registration_id"])
+@pytest.mark.parametrize("value", NOBODY, ids=lambda value: ascii(value)[:30])
+def test_what_names_nobody_is_no_identifier(value: Any, name: str) -> None:
+    counted, message = Mock(return_value="done"), f"t was not called: ask the user first. {QUESTION}"
+    result = through("call", tool(counted, requires_identifier=True), {name: value})
+    assert told(result) == (False, message, None, message, QUESTION, ErrorKind.NEEDS_USER_INPUT)
+    assert (result.input_request, counted.call_count) == (QUESTION, 0)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        None,
+        "{}",
+        {"limit": 3},
+        {"parameters": {"email": "x"}},
+        {"parameters": '{"email": "x"}'},
+        {"Email": "x"},
+        {"user": {"email": "x"}},
+        {"email ": "x"},
+    ],
+)
+def test_an_identifier_under_another_key_is_none(arguments: Any) -> None:
+    counted = Mock(return_value="done")
+    asking = tool(counted, requires_identifier=True)
+    for entry in ("call", "acall"):
+        assert through(entry, asking, arguments).code == ErrorKind.NEEDS_USER_INPUT
+    envelope = piped([asking], [{"tool": "t", "args": arguments}])["t"]
+    assert (envelope["code"], envelope["input_request"], counted.call_count) == (
+        "needs_user_input",
+        QUESTION,
+        0,
+    )
+
+
+@dataclass
+class Who:
+    email: Any = None
+
+
+def in_query(parameters: Any) -> dict[str, Any]:
+    return {"query_type": "one", "parameters": parameters}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "calls"),
+    [
+        (in_query({"email": "a"}), ["a"]),
+        (in_query('{"email": "a"}'), ["a"]),
+        ({"query_type": "one", "email": "x"}, []),
+        ({"email": "x", **in_query({})}, []),
+        (in_query({"email": []}), []),
+        (in_query({"email": None}), []),
+        (in_query('{"email": " "}'), []),
+        (in_query({"parameters": {"email": "x"}}), []),
+        (in_query(None), []),
+        (in_query([]), []),
+    ],
+)
+def test_a_query_has_its_identifier_among_its_parameters(arguments: Any, calls: list[str]) -> None:
+    made: list[Any] = []
+    spec = ToolSpec("t", {"one": Who}, "t")
+    asking = tool(lambda _, who: made.append(who.email), parameters=spec, requires_identifier=True)
+    assert through("call", asking, arguments).input_request == (None if calls else QUESTION)
+    assert made == calls
+
+
+# The ledger: a line for every call, newest first, and nothing of arguments and results
+
+
+def answer(what: str) -> Any:
+    if what == "raise":
+        raise ToolError("no")
+    if what == "report":
+        return {"success": False}
+    return what
+
+
+TOOLS = [Tool("answer", "Answer.", answer), Tool("hop", "Hop.", lambda: 1)]
+MADE: list[tuple[str, dict[str, Any], str]] = [
+    ("answer", {"what": "raise"}, "tool"),
+    ("hop", {}, "success"),
+    ("answer", {"what": "report"}, "tool"),
+    ("nope", {}, "unknown_tool"),
+    ("hop", {"x": 1}, "parameter"),
+]
+
+
+def lines(calls: tuple[ToolCall, ...]) -> list[tuple[str, str]]:
+    return [(call.tool, call.outcome) for call in calls]
+
+
+def test_every_call_has_a_line_newest_first_and_the_ledger_can_be_asked_for_a_part(session: Session) -> None:
+    toolbox = Toolbox(TOOLS, session=session)
+    results = [toolbox.call(name, arguments) for name, arguments, _ in MADE]
+    calls = tool_calls(session)
+    assert lines(calls) == [(name, outcome) for name, _, outcome in MADE[::-1]]
+    assert [call.success for call in calls] == [result.success for result in results][::-1]
+    assert [call.elapsed for call in calls] == [result.elapsed for result in results][::-1]
+    assert select_all(session, ToolCall) == calls[::-1]
+    assert select_latest(session, ToolCall) == calls[0]
+    assert select_where(session, ToolCall, lambda call: call.success) == (calls[3],)
+    parts: list[tuple[dict[str, Any], list[int]]] = [
+        ({"tool": "hop"}, [4, 1]),
+        ({"outcome": "success"}, [1]),
+        ({"outcome": "tool"}, [2, 0]),
+        ({"outcome": ErrorKind.PARAMETER}, [4]),
+        ({"tool": "answer", "outcome": "tool", "limit": 1}, [2]),
+        ({"limit": 0}, []),
+        ({"limit": 2}, [4, 3]),
+        ({"tool": "none"}, []),
+    ]
+    for query, places in parts:
+        assert tool_calls(session, **query) == tuple(calls[4 - place] for place in places), query
+
+
+def test_a_line_holds_nothing_of_arguments_and_results(session: Session) -> None:
+    Toolbox(TOOLS, session=session).call("answer", {"what": "zq4711"})
+    (call,) = tool_calls(session)
+    assert [field.name for field in ToolCall.__attrs_attrs__] == [
+        "event_id", "tool", "outcome", "elapsed", "created_at", "call_id", "actor", "idempotency_key",
+    ]  # fmt: skip
+    assert "zq4711" not in repr(call)
+    assert copy.deepcopy(call) == pickle.loads(pickle.dumps(call)) == call  # noqa: S301 - its own
+
+
+@pytest.mark.parametrize("way", ["call", "acall"])
+def test_the_ids_of_a_call_and_its_actor_are_in_events_ledger_and_history(session: Session, way: str) -> None:
+    toolbox = Toolbox([*PlanningToolsSection(session=session).tools(), *TOOLS], session=session)
+    for number, (name, arguments) in enumerate(
+        [
+            ("planning_setup_plan", {"objective": "x"}),
+            ("hop", {}),
+            ("answer", {"what": "raise"}),
+            ("hop", {"far": 1}),
+        ]
+    ):
+        ids = {"call_id": f"call_{number}", "actor": "planner", "idempotency_key": f"key_{number}"}
+        enter(way, toolbox, name, arguments, {**ids, "trace_id": "t"})
+    events = [event for change in session.history() for event in change.events]
+    for kept in (select_all(session, ToolCall), session.history(), events):
+        assert [(each.call_id, each.actor, each.idempotency_key) for each in kept] == [
+            (f"call_{number}", "planner", f"key_{number}") for number in range(4)
+        ]
+
+
+@pytest.mark.parametrize("name", ["call_id", "actor", "idempotency_key"])
+@pytest.mark.parametrize("value", [7, "", "x" * 201, b"id", "\ud800"])
+def test_an_id_that_is_not_a_short_text_is_refused(session: Session, name: str, value: object) -> None:
+    result = Toolbox(TOOLS, session=session).call("hop", {}, context={name: value})
+    assert result.message == (
+        f"hop was not called: the {name} in its context must be text of 1 to 200 printable characters, "
+        "or None"
+    )
+    assert lines(tool_calls(session)) == [("hop", "bad_context")]

@@ -20,6 +20,7 @@ from decoding import decode, problems
 
 from planning.errors import Problem
 from planning.tools import Tool, Toolbox, ToolSpec, tool
+from planning.tools.spec import model_of
 
 
 def echo(given: object) -> str:
@@ -40,22 +41,17 @@ class Leaf:
 
 
 def test_a_type_may_hold_itself() -> None:
-    kept: list[Any] = []
-    box = Toolbox(
-        [Tool("t", "T.", kept.append, parameters=Node), Tool("u", "U.", kept.append, parameters=Leaf)]
-    )
-    assert box.call("t", '{"name": "a", "children": [{"name": "b", "twin": {"name": "c"}}]}').success
-    assert box.call("u", '{"name": "a", "below": [{"name": "b"}]}').success
-    assert kept == [Node("a", [Node("b", [], Node("c"))]), Leaf("a", [Leaf("b")])]
-    deep = '{"name": "a", "children": [{"name": "b", "twin": {"nam": 1}}]}'
-    assert box.call("t", deep).message == (
-        "Refused, nothing changed. 2 problems:\n"
-        "- children[0].twin.name: missing; send a string\n"
-        "- children[0].twin.nam: unknown field; did you mean name?"
-    )
-    schema = box.tools["t"].parameters_schema()
-    assert jsonschema.Draft202012Validator(schema).is_valid({"name": "a", "children": [{"name": "b"}]})
-    assert not jsonschema.Draft202012Validator(schema).is_valid({"name": "a", "children": [{"nam": "b"}]})
+    sent: dict[str, Any] = {"name": "a", "children": [{"name": "b", "twin": {"name": "c"}}]}
+    assert decode(Node, sent) == Node("a", [Node("b", [], Node("c"))])
+    assert decode(Leaf, {"name": "a", "below": [{"name": "b"}]}) == Leaf("a", [Leaf("b")])
+    schema = jsonschema.Draft202012Validator(model_of(Node).schema())
+    assert schema.is_valid(sent)
+    sent["children"][0]["twin"] = {"nam": 1}
+    assert not schema.is_valid(sent)
+    assert problems(Node, sent) == [
+        "children[0].twin.name: missing; send a string",
+        "children[0].twin.nam: unknown field; did you mean name?",
+    ]
 
 
 def connected(to: sqlite3.Connection) -> None: ...
@@ -67,45 +63,18 @@ def called(back: Callable[[], int]) -> None: ...
 def defaulted(a: int = pydantic.Field(1, ge=1)) -> None: ...
 
 
+def by_position(size: int, /, other: int = 1) -> None: ...
+
+
+def listing(folder: str, *paths: str) -> None: ...
+
+
+def dated(at: list[Annotated[datetime.datetime, annotated_types.Timezone("UTC")]]) -> None: ...
+
+
 class Thing:
     def method(self, a: int) -> int:
         return a
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (
-            connected,
-            "connected cannot be described as JSON: Unable to generate pydantic-core schema for "
-            "<class 'sqlite3.Connection'>; use types that JSON has, or records of them",
-        ),
-        (
-            called,
-            "called cannot be described as JSON: Cannot generate a JsonSchema for "
-            "core_schema.CallableSchema; use types that JSON has, or records of them",
-        ),
-        (
-            defaulted,
-            "defaulted has pydantic.Field as the default of a; put it into the type: "
-            "Annotated[int, pydantic.Field(ge=1)] = 1",
-        ),
-        (Thing, f"@tool decorates a function, got {Thing}"),
-        (
-            Thing.method,
-            "method takes self: it is a method; make the tool of a bound one, such as tool(thing.method)",
-        ),
-    ],
-)
-def test_what_cannot_be_a_tool_is_refused_where_it_is_declared(function: Any, message: str) -> None:
-    with pytest.raises(TypeError) as caught:
-        tool(function)
-    assert str(caught.value) == message
-
-
-@dataclass
-class DataclassDefault:
-    a: int = pydantic.Field(default=1, ge=1)
 
 
 @attrs.define
@@ -113,31 +82,62 @@ class AttrsDefault:
     a: int = pydantic.Field(default=1, ge=1)
 
 
-@pytest.mark.parametrize("kind", [DataclassDefault, AttrsDefault])
-def test_a_bound_in_a_default_is_refused_and_not_dropped(kind: type) -> None:
+UNZONED = Annotated[datetime.datetime, annotated_types.Timezone(...)]
+DataclassDefault = dataclasses.make_dataclass(
+    "DataclassDefault", [("a", int, pydantic.Field(default=1, ge=1))]
+)
+Dated = dataclasses.make_dataclass("Dated", [("at", UNZONED)])
+Unread = dataclasses.make_dataclass("Unread", [("a", "Nowhere")])
+Initial = dataclasses.make_dataclass("Initial", [("a", dataclasses.InitVar[int])])
+OF_JSON = "use types that JSON has, or records of them"
+BOUND = (
+    "has pydantic.Field as the default of a; put it into the type: Annotated[int, pydantic.Field(ge=1)] = 1"
+)
+AWARE = "has a Timezone: use pydantic.AwareDatetime or pydantic.NaiveDatetime"
+POSITIONAL = "by position only; wrap it in a function that takes it by name"
+NO_TOOLS: list[tuple[Any, str]] = [
+    (connected, "connected cannot be described as JSON: Unable to generate pydantic-core schema for "
+     f"<class 'sqlite3.Connection'>; {OF_JSON}"),
+    (called, "called cannot be described as JSON: Cannot generate a JsonSchema for "
+     f"core_schema.CallableSchema; {OF_JSON}"),
+    (defaulted, f"defaulted {BOUND}"),
+    (dated, f"typing.Annotated[datetime.datetime, Timezone(tz='UTC')] {AWARE}"),
+    (by_position, f"by_position takes size {POSITIONAL}"),
+    (len, f"len takes obj {POSITIONAL}"),
+    (listing, "listing takes *paths, which has no name to send; take a list instead"),
+    (Thing, f"@tool decorates a function, got {Thing}"),
+    (Thing.method,
+     "method takes self: it is a method; make the tool of a bound one, such as tool(thing.method)"),
+]  # fmt: skip
+NO_PARAMETERS: list[tuple[Any, str]] = [
+    (DataclassDefault, f"DataclassDefault {BOUND}"),
+    (AttrsDefault, f"AttrsDefault {BOUND}"),
+    (Dated, f"typing.Annotated[datetime.datetime, Timezone(tz=Ellipsis)] {AWARE}"),
+    (int, "int is not a parameter model: use a dataclass, an attrs class, a TypedDict, a pydantic model "
+     "or a JSON Schema"),
+    (Unread, "Unread has a type hint that cannot be read: name 'Nowhere' is not defined; import the name "
+     "at the top of its module"),
+    (Initial, "Initial cannot be described as JSON: it has `InitVar` fields"),
+]  # fmt: skip
+
+
+DECLARE: list[tuple[Callable[[Any], Any], list[tuple[Any, str]]]] = [
+    (tool, NO_TOOLS),
+    (lambda kind: Tool("t", "T.", echo, parameters=kind).model, NO_PARAMETERS),
+    (lambda kind: ToolSpec("t", {"q": kind}, "t"), NO_PARAMETERS),
+]
+
+
+@pytest.mark.parametrize(
+    ("declare", "declared", "message"),
+    [(declare, *row) for declare, rows in DECLARE for row in rows],
+)
+def test_what_cannot_be_a_tool_or_its_parameters_is_refused_where_it_is_declared(
+    declare: Callable[[Any], Any], declared: Any, message: str
+) -> None:
     with pytest.raises(TypeError) as caught:
-        Tool("t", "T.", echo, parameters=kind)
-    assert str(caught.value) == (
-        f"{kind.__name__} has pydantic.Field as the default of a; put it into the type: "
-        "Annotated[int, pydantic.Field(ge=1)] = 1"
-    )
-
-
-@dataclass
-class Dated:
-    at: Annotated[datetime.datetime, annotated_types.Timezone(...)]
-
-
-def dated(at: list[Annotated[datetime.datetime, annotated_types.Timezone("UTC")]]) -> None:
-    """Take times."""
-
-
-@pytest.mark.parametrize("make", [lambda: tool(dated), lambda: Tool("t", "T.", echo, parameters=Dated)])
-def test_a_bound_that_pydantic_does_not_check_is_refused_and_not_dropped(make: Callable[[], Tool]) -> None:
-    with pytest.raises(
-        TypeError, match=r" has a Timezone: use pydantic\.AwareDatetime or pydantic\.NaiveDatetime$"
-    ):
-        make()
+        declare(declared)
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -149,47 +149,15 @@ def test_a_bound_that_pydantic_does_not_check_is_refused_and_not_dropped(make: C
          "3 problems:\n- name: refused; send a string\n"
          "- children[0]: refused; send an object with name, children, twin\n"
          "- twin.name: refused; send a string"),
-        (None, '{"s3cret": 1, "s3cret": 2}', "refused; send an object"),
+        ({"type": "object"}, '{"s3cret": 1, "s3cret": 2}', "refused; send an object"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("options", [{}, {"requires_identifier": True, "identifiers": ("name", "nam")}])
 def test_a_private_refusal_has_the_words_of_the_schema_and_none_of_what_was_sent(
     kind: Any, sent: Any, expected: str, options: dict[str, Any]
 ) -> None:
-    private = Tool(
-        "t", "T.", echo, parameters=kind or {"type": "object"}, returns_private_data=True, **options
-    )
+    private = Tool("t", "T.", echo, parameters=kind, returns_private_data=True, **options)
     assert Toolbox([private]).call("t", sent).message == f"Refused, nothing changed. {expected}"
-
-
-@dataclass
-class Unread:
-    a: Nowhere  # type: ignore[name-defined]  # noqa: F821 - what the test is about
-
-
-@dataclass
-class Initial:
-    a: dataclasses.InitVar[int]
-
-
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        (int, "int is not a parameter model: use a dataclass, an attrs class, a TypedDict, a pydantic model "
-         "or a JSON Schema"),
-        (Unread, "Unread has a type hint that cannot be read: name 'Nowhere' is not defined; import the name "
-         "at the top of its module"),
-        (Initial, "Initial cannot be described as JSON: it has `InitVar` fields"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_a_parameter_model_is_refused(kind: type, message: str) -> None:
-    for declare in (
-        lambda: Tool("t", "T.", echo, parameters=kind).model,
-        lambda: ToolSpec("t", {"q": kind}, "t"),
-    ):
-        with pytest.raises(TypeError) as caught:
-            declare()
-        assert str(caught.value) == message
 
 
 FETCHED = "it refers to file:///etc/passwd, which is not fetched; put the definition under $defs"
@@ -226,15 +194,12 @@ class ByNumber:
 
 
 def test_the_fields_of_two_forms_at_once_are_named_and_no_field_is_said_to_mean_itself() -> None:
-    def find(query: ByName | ByNumber) -> str:
-        return str(query)
+    def find(query: ByName | ByNumber) -> None: ...
 
-    result = Toolbox([Tool("find", "Find.", find)]).call("find", {"query": {"name": "a", "number": 1}})
-    assert result.message == (
-        "Refused, nothing changed. 2 problems:\n"
-        "- query.number: only one form has this field; send the fields of one form\n"
-        "- query.name: only one form has this field; send the fields of one form"
-    )
+    assert problems(tool(find).model, {"query": {"name": "a", "number": 1}}) == [
+        f"query.{name}: only one form has this field; send the fields of one form"
+        for name in ("number", "name")
+    ]
 
 
 INTEGER = {"type": "integer"}
@@ -300,14 +265,12 @@ def tagged(tag: str, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": [*properties]}
 
 
-def drawing(union: str) -> dict[str, Any]:
-    properties = {
-        "shape": {union: [tagged("circle", size=INTEGER), tagged("square", size=INTEGER)]},
-        "mode": {"enum": ["slow", "fast"]},
-        "exact": {"const": "yes"},
-        "open": {"type": "object", "required": ["x"]},
-    }
-    return {"type": "object", "properties": properties, "additionalProperties": False}
+SHAPES = [tagged("circle", size=INTEGER), tagged("square", size=INTEGER)]
+DRAWING: dict[str, Any] = {
+    "mode": {"enum": ["slow", "fast"]},
+    "exact": {"const": "yes"},
+    "open": {"type": "object", "required": ["x"]},
+}
 
 
 @pytest.mark.parametrize(
@@ -334,17 +297,8 @@ def drawing(union: str) -> dict[str, Any]:
 def test_a_plain_json_schema_says_what_is_wrong_by_the_option_that_is_meant(
     union: str, sent: dict[str, Any], expected: list[str]
 ) -> None:
-    assert problems(drawing(union), sent) == expected
-
-
-def test_a_strict_schema_has_any_of_for_one_of() -> None:
-    def strict(union: str) -> dict[str, Any]:
-        field = {union: [INTEGER, {"type": "string"}]}
-        schema = {"type": "object", "properties": {"a": field}, "additionalProperties": False}
-        return Tool("t", "T.", echo, parameters=schema).strict_schema()
-
-    assert strict("oneOf") == strict("anyOf")
-    assert "anyOf" in strict("oneOf")["properties"]["a"]
+    schema = {"type": "object", "properties": {**DRAWING, "shape": {union: SHAPES}}}
+    assert problems({**schema, "additionalProperties": False}, sent) == expected
 
 
 OPERAND = {"$ref": "#/$defs/e"}
@@ -362,9 +316,7 @@ class Left:
 
 
 @dataclass
-class Right:
-    kind: str
-    left: Left | Right | int = 1
+class Right(Left):
     right: int = 1
 
 
@@ -398,6 +350,18 @@ def test_a_union_within_a_union_is_tried_to_the_eighth_level(kind: Any, forms: s
 Make = Callable[[str], BaseException]
 
 
+SMALL = "Nothing is smaller than 0"
+
+
+def checked_by(make: Make) -> Callable[[int], int]:
+    def check(value: int) -> int:
+        if value < 0:
+            raise make(SMALL)
+        return value
+
+    return check
+
+
 def constructed(make: Make) -> type[Any]:
     @dataclass
     class Positive:
@@ -405,49 +369,30 @@ def constructed(make: Make) -> type[Any]:
         other: int = 0
 
         def __post_init__(self) -> None:
-            if self.size < 0:
-                raise make("Nothing is smaller than 0")
+            checked_by(make)(self.size)
 
     return Positive
 
 
 def validated(make: Make) -> type[Any]:
-    def positive(_record: object, _attribute: object, value: int) -> None:
-        if value < 0:
-            raise make("Nothing is smaller than 0")
-
-    other = attrs.field(type=int, default=0)
-    return attrs.make_class("Positive", {"size": attrs.field(validator=positive, type=int), "other": other})
+    size: Any = attrs.field(validator=lambda _record, _attribute, value: checked_by(make)(value), type=int)
+    return attrs.make_class("Positive", {"size": size, "other": attrs.field(type=int, default=0)})
 
 
 def converted(make: Make) -> type[Any]:
-    def number(value: int) -> int:
-        if value < 0:
-            raise make("Nothing is smaller than 0")
-        return value
-
-    return attrs.make_class("Converted", {"size": attrs.field(converter=number, type=int)})
+    return attrs.make_class("Converted", {"size": attrs.field(converter=checked_by(make), type=int)})
 
 
 def by_pydantic(make: Make) -> type[Any]:
-    class Refusing(pydantic.BaseModel):
-        size: int
-
-        @pydantic.field_validator("size")
-        @classmethod
-        def _refuse(cls, value: int) -> int:
-            if value < 0:
-                raise make("Nothing is smaller than 0")
-            return value
-
-    return Refusing
+    size = Annotated[int, pydantic.AfterValidator(checked_by(make))]
+    return pydantic.create_model("Refusing", size=(size, ...))
 
 
 DECLARED: dict[Callable[[Make], type[Any]], str] = {
-    constructed: "Nothing is smaller than 0",
-    validated: "Nothing is smaller than 0",
-    converted: "Nothing is smaller than 0",
-    by_pydantic: "size: Nothing is smaller than 0",
+    constructed: SMALL,
+    validated: SMALL,
+    converted: SMALL,
+    by_pydantic: f"size: {SMALL}",
 }
 
 
@@ -544,25 +489,18 @@ def test_a_rule_refuses_at_its_place_at_any_depth(
     kind: Any, arguments: dict[str, Any], expected: list[str]
 ) -> None:
     assert problems(kind, arguments) == expected
-    places = {
-        "one": kind | None,
-        "several": list[kind],
-        "named": dict[str, kind],
-        "pair": tuple[int, kind],
-        "deep": dict[str, list[list[kind]]],
-    }
-    holder = attrs.make_class("Holder", {name: attrs.field(type=hint) for name, hint in places.items()})
-    sent = {
-        "one": arguments,
-        "several": [{}, arguments],
-        "named": {"a": arguments},
-        "pair": [1, arguments],
-        "deep": {"a": [[], [arguments]]},
-    }
+    places: list[tuple[str, Any, Any, str]] = [
+        ("one", kind | None, arguments, ""),
+        ("several", list[kind], [{}, arguments], "[1]"),
+        ("named", dict[str, kind], {"a": arguments}, ".a"),
+        ("pair", tuple[int, kind], [1, arguments], "[1]"),
+        ("deep", dict[str, list[list[kind]]], {"a": [[], [arguments]]}, ".a[1][0]"),
+    ]
+    holder = attrs.make_class("Holder", {name: attrs.field(type=hint) for name, hint, *_ in places})
     names = ("start", "end", "unit", "low:", "high", "word", "width", "text", "items", "free")
-    assert problems(holder, sent) == [
-        f"{place}{'.' if told.startswith(names) else ': '}{told}"
-        for place in ("one", "several[1]", "named.a", "pair[1]", "deep.a[1][0]")
+    assert problems(holder, {name: sent for name, _, sent, _ in places}) == [
+        f"{name}{path}{'.' if told.startswith(names) else ': '}{told}"
+        for name, _, _, path in places
         for told in expected
     ]
 

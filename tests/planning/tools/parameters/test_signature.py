@@ -19,11 +19,6 @@ from typing_extensions import TypeAliasType
 from planning.tools import Tool, Toolbox, ToolContext, ToolSpec, tool
 
 
-def fields(function: Any) -> dict[str, Any]:
-    schema = Tool("t", "d", function).parameters_schema()
-    return {"properties": schema["properties"], "required": schema.get("required", [])}
-
-
 def called(function: Any, **arguments: Any) -> Any:
     envelope = Tool("t", "d", function).execute(**arguments)
     return envelope["result"] if envelope["success"] else envelope["error"]
@@ -58,7 +53,13 @@ class Size:
     size: int
 
 
-SIZE = {"properties": {"size": {"type": "integer"}}, "required": ["size"]}
+OPEN = {"type": "object", "properties": {}, "additionalProperties": True}
+SIZE = {
+    "type": "object",
+    "properties": {"size": {"type": "integer"}},
+    "required": ["size"],
+    "additionalProperties": False,
+}
 
 
 @pytest.mark.parametrize(
@@ -76,47 +77,17 @@ SIZE = {"properties": {"size": {"type": "integer"}}, "required": ["size"]}
     ],
 )
 def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: object) -> None:
-    assert (fields(function), called(function, size=3)) == (SIZE, result)
+    made = Tool("t", "d", function)
+    assert (made.parameters_schema(), called(function, size=3)) == (SIZE, result)
     assert called(function, size="x") == "size: expected an integer, got a string"
     assert called(function, size=3, self=1) == "self: unknown field; the fields are size"
-    assert asyncio.run(Tool("t", "d", function).aexecute(size=3))["result"] == result
-
-
-def by_position(size: int, /, other: int = 1) -> None: ...
-
-
-def listing(folder: str, *paths: str) -> None: ...
-
-
-POSITIONAL = "by position only; wrap it in a function that takes it by name"
-
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (by_position, f"by_position takes size {POSITIONAL}"),
-        (len, f"len takes obj {POSITIONAL}"),
-        (listing, "listing takes *paths, which has no name to send; take a list instead"),
-    ],
-)
-def test_a_parameter_that_has_no_name_to_send_is_refused(function: Any, expected: str) -> None:
-    with pytest.raises(TypeError) as caught:
-        _ = Tool("t", "d", function).model
-    assert str(caught.value) == expected
+    assert asyncio.run(made.aexecute(size=3))["result"] == result
 
 
 def test_a_built_in_that_tells_nothing_takes_anything() -> None:
-    assert Tool("t", "d", max).parameters_schema() == {
-        "type": "object",
-        "properties": {},
-        "additionalProperties": True,
-    }
+    assert Tool("t", "d", max).parameters_schema() == OPEN
     assert called(dict, size=1) == {"size": 1}
     assert Tool("t", "d", max, parameters=Size).parameters_schema()["required"] == ["size"]
-
-
-class OwnContext(ToolContext):
-    """A context of one's own."""
 
 
 Alias = ToolContext
@@ -159,11 +130,12 @@ def unimported() -> Any:
         hinted(ToolContext | None, None),
         hinted(Annotated[ToolContext, "who calls"]),
         hinted(Declared, None),
-        hinted(OwnContext),
+        hinted(type("OwnContext", (ToolContext,), {})),
     ],
 )
 def test_the_context_is_given_and_is_no_argument(function: Any) -> None:
-    assert (fields(function), called(function, size=3)) == (SIZE, (3, "ToolContext"))
+    assert Tool("t", "d", function).parameters_schema() == SIZE
+    assert called(function, size=3) == (3, "ToolContext")
     assert called(function, size=3, ctx=1) == "ctx: unknown field; the fields are size"
 
 
@@ -215,27 +187,24 @@ async def awaited(params: Size, context: ToolContext) -> Any:
     ],
 )
 def test_a_function_of_parameters_is_called_with_as_much_as_it_takes(function: Any, result: object) -> None:
-    envelope = Tool("t", "d", function, parameters=Size).execute(size=1)
-    assert (envelope["error"], envelope["result"]) == (None, result)
+    assert Tool("t", "d", function, parameters=Size).execute(size=1)["result"] == result
 
 
 def test_what_cannot_be_called_with_parameters_is_refused() -> None:
-    for wrong in (
+    no_functions: list[Any] = [
         lambda: None,
         lambda *, params: None,
         lambda params, context, more: None,
         lambda params, *, context: None,
-    ):
+    ]
+    wrong = [(Size, "its parameters", function) for function in no_functions]
+    query = ToolSpec("t", {"q": Size}, "k")
+    for parameters, taken, function in [*wrong, (query, "a query type and its parameters", lambda params: 1)]:
         with pytest.raises(TypeError) as caught:
-            _ = Tool("t", "d", wrong, parameters=Size).model
+            _ = Tool("t", "d", function, parameters=parameters).model
         assert str(caught.value) == (
-            "the function of t must take its parameters by position, and then at most a context"
+            f"the function of t must take {taken} by position, and then at most a context"
         )
-    with pytest.raises(TypeError) as caught:
-        _ = ToolSpec("t", {"q": Size}, "k", function=lambda params: params).as_tool.model
-    assert str(caught.value) == (
-        "the function of t must take a query type and its parameters by position, and then at most a context"
-    )
 
 
 # **rest
@@ -290,7 +259,6 @@ def with_context(context: ToolContext, **rest: str) -> Any:
     return rest
 
 
-OPEN = {"type": "object", "properties": {}, "additionalProperties": True}
 A = {"a": {"type": "integer"}}
 
 
@@ -378,11 +346,6 @@ def read(document: object) -> tuple[str, dict[str, str]]:
     }
 
 
-@pytest.mark.parametrize("document", [None, "", "  \n\t", 5])
-def test_no_docstring_is_an_empty_description(document: object) -> None:
-    assert read(document) == ("", {})
-
-
 WHOLE = """Find  a registration.
 
         It looks by email
@@ -399,23 +362,10 @@ WHOLE = """Find  a registration.
 DESCRIPTION = "Find a registration.\n\nIt looks by email first, then by ID."
 
 
-def test_the_description_keeps_its_paragraphs_and_parameters_are_one_line_each() -> None:
-    assert read(WHOLE) == (
-        DESCRIPTION,
-        {"x": "An email address or a registration ID.", "args": "Further ones."},
-    )
-
-
 def test_without_the_library_the_first_paragraph_is_the_description(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "docstring_parser", None)
     assert read(WHOLE) == ("Find a registration.", {})
     assert read("Find a\nregistration.") == ("Find a registration.", {})
-
-
-@pytest.mark.parametrize("line", ["url without a colon", "more text,"])
-def test_a_malformed_docstring_is_the_description_as_a_whole(line: str) -> None:
-    document = f"Find it.\n\nArgs:\n    x (int): It.\n    {line}\n\nIt costs."
-    assert read(document) == (f"Find it.\n\nArgs: x (int): It. {line}\n\nIt costs.", {})
 
 
 BOTH = {"x": "The first.", "y": "The second."}
@@ -447,6 +397,11 @@ def test_entries_are_read_however_they_are_written(section: str, before: str) ->
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
+        *((none, ("", {})) for none in (None, "", "  \n\t", 5)),
+        (WHOLE, (DESCRIPTION, {"x": "An email address or a registration ID.", "args": "Further ones."})),
+        *((f"Find it.\n\nArgs:\n    x (int): It.\n    {line}\n\nIt costs.",  # malformed
+           (f"Find it.\n\nArgs: x (int): It. {line}\n\nIt costs.", {}))
+          for line in ("url without a colon", "more text,")),
         ("Args:\n    x: It.\n\nFind it.", ("Find it.", {"x": "It."})),
         ("Find it.\n\nArgs:\n    x: It.\n\nIt costs.\n\nNote:\n    Much.", (
             "Find it.\n\nIt costs.\n\nNote: Much.", {"x": "It."})),
@@ -457,5 +412,5 @@ def test_entries_are_read_however_they_are_written(section: str, before: str) ->
         ("Find it -- now.\n\nor - later.", ("Find it -- now.\n\nor - later.", {})),
     ],
 )  # fmt: skip
-def test_no_part_of_a_description_is_lost(document: str, expected: tuple[str, dict[str, str]]) -> None:
+def test_no_part_of_a_description_is_lost(document: object, expected: tuple[str, dict[str, str]]) -> None:
     assert read(document) == expected

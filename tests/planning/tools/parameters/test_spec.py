@@ -60,16 +60,13 @@ SPEC = ToolSpec(
     output_key="financial_data",
     description="Figures of companies.",
 )
+SUPPORTED = "Supported types are: financial_facts, company, news"
 NOT_JSON = "arguments must contain only JSON values: text, numbers, booleans, null, arrays, objects"
 THE_TOOLS = "the tools are sec_financial_data, nothing, plain"
-EMPTY = ToolSpec("nothing", {}, "nothing")
-PLAIN = Tool("plain", "d", lambda size: size)
+FORMAT = "Date must be in YYYY-MM-DD format"
+MISSING = "missing; send a string"
+REGISTRY = ToolRegistry([SPEC, ToolSpec("nothing", {}, "nothing"), Tool("plain", "d", lambda size: size)])
 FACTS = {"ticker": "AAPL", "metrics": ["Revenue"], "start_date": "2022-01-01", "end_date": "2022-12-31"}
-
-
-@pytest.fixture
-def registry() -> ToolRegistry:
-    return ToolRegistry([SPEC, EMPTY, PLAIN])
 
 
 @pytest.mark.parametrize(
@@ -81,19 +78,15 @@ def registry() -> ToolRegistry:
         ("news", {"topic": "x"}),
     ],
 )
-def test_a_valid_call_is_none(registry: ToolRegistry, query_type: str, params: Any) -> None:
-    told = registry.validate_call("sec_financial_data", query_type, params)  # type: ignore[func-returns-value]  # tested
+def test_a_valid_call_is_none(query_type: str, params: Any) -> None:
+    told = REGISTRY.validate_call("sec_financial_data", query_type, params)  # type: ignore[func-returns-value]  # tested
     assert told is None
 
 
 @pytest.mark.parametrize(
     ("query_type", "params", "errors"),
     [
-        (
-            "financial_facts",
-            {**FACTS, "start_date": "x"},
-            {"start_date": "Date must be in YYYY-MM-DD format"},
-        ),
+        ("financial_facts", {**FACTS, "start_date": "x"}, {"start_date": FORMAT}),
         (
             "financial_facts",
             {**FACTS, "end_date": " ", "metrics": ["a", 1], "filling_type": "x"},
@@ -103,21 +96,15 @@ def test_a_valid_call_is_none(registry: ToolRegistry, query_type: str, params: A
                 "filling_type": "unknown field; did you mean filing_type?",
             },
         ),
-        (
-            "company",
-            {"nam": "a"},
-            {"name": "missing; send a string", "nam": "unknown field; did you mean name?"},
-        ),
-        ("news", None, {"topic": "missing; send a string"}),
+        ("company", {"nam": "a"}, {"name": MISSING, "nam": "unknown field; did you mean name?"}),
+        ("news", None, {"topic": MISSING}),
         ("news", [], {"": "parameters must be a mapping, got list"}),
         ("news", {1: 2}, {"": NOT_JSON}),
     ],
 )
-def test_wrong_parameters_are_told_whole(
-    registry: ToolRegistry, query_type: str, params: Any, errors: dict[str, str]
-) -> None:
+def test_wrong_parameters_are_told_whole(query_type: str, params: Any, errors: dict[str, str]) -> None:
     with pytest.raises(ParameterError) as caught:
-        registry.validate_call("sec_financial_data", query_type, params)
+        REGISTRY.validate_call("sec_financial_data", query_type, params)
     error, field = caught.value, next(iter(errors)).partition("[")[0] or None
     assert error.details == {
         "field": field,
@@ -136,51 +123,38 @@ def test_wrong_parameters_are_told_whole(
     ("query_type", "shown"),
     [("filings", "filings"), (None, "a value of type NoneType"), (["news"], "a value of type list")],
 )
-def test_a_query_type_that_is_not_supported_is_told_with_those_that_are(
-    registry: ToolRegistry, query_type: Any, shown: str
-) -> None:
+def test_a_query_type_that_is_not_supported_is_told_with_those_that_are(query_type: Any, shown: str) -> None:
     with pytest.raises(QueryTypeUnsupported) as caught:
-        registry.validate_call("sec_financial_data", query_type, FACTS)
-    message = (
-        f"Query type '{shown}' is not supported by the sec_financial_data tool. "
-        "Supported types are: financial_facts, company, news"
-    )
-    assert (str(caught.value), caught.value.user_message()) == (message, message)
-    assert caught.value.details == {
+        REGISTRY.validate_call("sec_financial_data", query_type, FACTS)
+    error, supported = caught.value, ["financial_facts", "company", "news"]
+    message = f"Query type '{shown}' is not supported by the sec_financial_data tool. {SUPPORTED}"
+    assert (str(error), error.user_message(), error.supported_types) == (message, message, supported)
+    assert error.details == {
         "query_type": shown,
         "tool_name": "sec_financial_data",
-        "supported_types": ["financial_facts", "company", "news"],
+        "supported_types": supported,
         "field": "query_type",
         "errors": [{"path": "query_type", "message": message}],
     }
-    assert caught.value.supported_types == ["financial_facts", "company", "news"]
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("plane", "Tool 'plane' not found in registry; did you mean plain?"),
-        ("zzz", "Tool 'zzz' not found in registry; the tools are sec_financial_data, nothing, plain"),
+        ("zzz", f"Tool 'zzz' not found in registry; {THE_TOOLS}"),
         (None, f"Tool a value of type NoneType not found in registry; {THE_TOOLS}"),
     ],
 )
-def test_an_unknown_tool_is_told_with_the_nearest_known(
-    registry: ToolRegistry, name: Any, message: str
-) -> None:
+def test_an_unknown_tool_is_told_with_the_nearest_known(name: Any, message: str) -> None:
     with pytest.raises(ParameterError) as caught:
-        registry.validate_call(name, "news", {})
+        REGISTRY.validate_call(name, "news", {})
     assert str(caught.value) == message
-    assert caught.value.details == {
-        "field": "tool_name",
-        "errors": [{"path": "tool_name", "message": message}],
-    }
+    errors = [{"path": "tool_name", "message": message}]
+    assert caught.value.details == {"field": "tool_name", "errors": errors}
 
 
-def answer(query_type: str, parameters: Any) -> Any:
-    return query_type, parameters
-
-
-ANSWERING = ToolSpec("answering", dict(SPEC.input_schema), "k", function=answer)
+ANSWERING = ToolSpec("answering", dict(SPEC.input_schema), "k", function=lambda kind, given: (kind, given))
 
 
 def test_the_tool_of_a_spec_is_called_with_the_query_type_and_its_parameters() -> None:
@@ -205,8 +179,7 @@ ONE_OF = "send one of financial_facts, company, news"
          "3 problems:\n- x: unknown field; the fields are query_type, parameters\n"
          "- parameters.topic: missing; send a string\n"
          "- parameters.topc: unknown field; did you mean topic?"),
-        ({"query_type": "nwes"}, "Query type 'nwes' is not supported by the answering tool. "
-         "Supported types are: financial_facts, company, news"),
+        ({"query_type": "nwes"}, f"Query type 'nwes' is not supported by the answering tool. {SUPPORTED}"),
     ],
 )  # fmt: skip
 def test_a_wrong_call_of_the_tool_is_told_what_to_send(arguments: dict[str, Any], error: str) -> None:
@@ -218,21 +191,18 @@ class Folder(BaseModel):
     inner: list[Folder] = []
 
 
+class Other:
+    class Folder(BaseModel):
+        inner: list[Other.Folder] = []
+        size: int = 1
+
+
 def test_types_that_contain_themselves_share_their_definitions_unless_they_differ() -> None:
-    folder = Folder
-
-    def different() -> type[BaseModel]:
-        class Folder(BaseModel):
-            inner: list[Folder] = []
-            size: int = 1
-
-        return Folder
-
-    schema = ToolSpec("t", {"a": folder, "b": folder}, "k").as_tool.parameters_schema()
+    schema = ToolSpec("t", {"a": Folder, "b": Folder}, "k").as_tool.parameters_schema()
     assert list(schema["$defs"]) == ["Folder"]
     with pytest.raises(TypeError) as caught:
-        _ = ToolSpec("t", {"a": folder, "b": different()}, "k").as_tool.model
-    assert str(caught.value) == ("t has two parameter types Folder that contain themselves: rename one")
+        _ = ToolSpec("t", {"a": Folder, "b": Other.Folder}, "k").as_tool.model
+    assert str(caught.value) == "t has two parameter types Folder that contain themselves: rename one"
 
 
 def test_a_spec_without_a_function_cannot_be_called() -> None:
@@ -251,16 +221,9 @@ def test_the_schema_of_a_query_names_the_types_and_what_each_takes() -> None:
         "additionalProperties": False,
     }
     one = ToolSpec("one", {"news": NewsParams}, "k").as_tool.parameters_schema()
-    assert one == {
-        "type": "object",
-        "properties": {"query_type": {"type": "string", "enum": ["news"]}, "parameters": news},
-        "required": ["query_type", "parameters"],
-        "additionalProperties": False,
-    }
+    properties = {"query_type": {"type": "string", "enum": ["news"]}, "parameters": news}
+    assert one == {**news, "properties": properties, "required": ["query_type", "parameters"]}
     several = SPEC.as_tool.parameters_schema()
-    assert [option["description"] for option in several["properties"]["parameters"]["anyOf"]] == [
-        "For financial_facts",
-        "For company",
-        "For news",
-    ]
-    assert several["properties"]["parameters"]["anyOf"][2] == {**news, "description": "For news"}
+    options = several["properties"]["parameters"]["anyOf"]
+    assert [each["description"] for each in options[:2]] == ["For financial_facts", "For company"]
+    assert options[2:] == [{**news, "description": "For news"}]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -127,19 +126,6 @@ def test_the_value_of_an_executed_prompt_is_reduced_with_it() -> None:
     assert [event.result for event in session.select_all(PromptExecuted)] == [
         '{"text": "a"}', "...", "...", "no value",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"parent": "run-7"}, "parent must be a Session, got 'run-7'"),
-        ({"session_id": 5}, "a session id must be a UUID or a string, got 5"),
-    ],
-)
-def test_what_is_no_session_or_no_id_is_refused(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(TypeError) as caught:
-        Session(**given)
-    assert str(caught.value) == message
 
 
 OWN_PARENT = "a session cannot be its own parent: give the child another session_id"

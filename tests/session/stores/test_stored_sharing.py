@@ -216,24 +216,6 @@ def test_a_subscriber_may_write_to_another_session_of_the_store(place: Place) ->
     assert texts(second) == ["0", "1", "2"]
 
 
-def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(place: Place) -> None:
-    store = place.open()
-    session, there = open_session(store), open_session(place.open())
-    session.dispatch(Note("1"))
-    session.claim("once")
-    there.refresh()
-    assert (store.delete("run-7"), store.delete("run-7")) == (True, False)
-    for each in (session, there):
-        message = "session 'run-7' was deleted from the store"
-        assert refused(lambda each=each: each.dispatch(Note("2"))) == message
-        assert refused(each.refresh) == message
-        assert texts(each) == ["1"]
-    assert refused(lambda: store.verify("run-7")) == "the store holds no session 'run-7'"
-    for free in (store, place.open()):
-        again = open_session(free)
-        assert (again.version, texts(again), again.claim("once")) == (0, [], free is store)
-
-
 @pytest.mark.parametrize("versions", [1, 2, 5])
 def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(
     place: Place, versions: int

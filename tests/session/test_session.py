@@ -1,4 +1,4 @@
-"""The session: identity, family, reducers, views, selectors, events on a shared bus, what it refuses."""
+"""The session: identity, family, reducers, views, versions, events on a shared bus, what it refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import tracemalloc
 import weakref
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -223,19 +223,29 @@ def test_a_companion_is_one_object_for_a_session_and_its_class() -> None:
     assert session.clone().local_object(Companion) is not found
 
 
+class ReturnsAList:
+    def __call__(self, slice_: tuple[Any, ...], event: Any) -> Any:
+        return [event]
+
+    def __repr__(self) -> str:
+        return "ReturnsAList()"
+
+
 def test_what_a_reducer_raises_is_raised_on_publish_and_a_failure_on_the_bus_and_nothing_is_reduced(
     session: Session,
 ) -> None:
-    session.register_reducer(Note, lambda slice_, event: None)  # type: ignore[arg-type]
+    session.register_reducer(Note, ReturnsAList())
     session.register_reducer(ToolInvoked, append)
     session.register_reducer(ToolInvoked, lambda slice_, event: (event.name,), slice_type=str)
-    result = session.bus.publish(called(session, Note("a")))
-    assert [type(failure.error) for failure in result.failures] == [ReducerError]
+    (failure,) = session.bus.publish(called(session, Note("a"))).failures
     heard: list[object] = []
     session.bus.subscribe(object, heard.append)
     with pytest.raises(ReducerError) as caught:
         session.publish(called(session, Note("a")))
-    assert str(caught.value).endswith("<lambda> returned NoneType; it must return a tuple")
+    for error in (failure.error, caught.value):
+        assert (type(error), str(error)) == (
+            ReducerError, "reducer ReturnsAList() returned list; it must return a tuple"
+        )  # fmt: skip
     assert (heard, session.version) == ([], 0)
     assert [session.select_all(kind) for kind in (ToolInvoked, Note, str)] == [()] * 3
 
@@ -344,6 +354,48 @@ def test_a_clone_shares_the_bus_and_the_tags_and_has_an_identity_of_its_own() ->
     assert (clone.parent, session.children) == (None, ())
 
 
+def test_a_version_is_reduced_by_the_reducers_of_its_time() -> None:
+    session = Session()
+    session.publish(called(session, Note("nobody keeps it")))
+    session.register_reducer(Note, append)
+    session.dispatch(Note("a"))
+    session.register_reducer(Note, lambda slice_, note: (*slice_, Count(len(note.text))), Count)
+    session.dispatch(Note("bc"))
+    assert [(session.at(v).select_all(Note), session.at(v).select_all(Count)) for v in range(4)] == [
+        ((), ()),
+        ((), ()),
+        ((Note("a"),), ()),
+        ((Note("a"), Note("bc")), (Count(2),)),
+    ]
+
+
+@pytest.mark.parametrize("version", [0, 1, 40, 42])
+def test_a_fork_and_a_clone_have_private_slices_as_they_are_now_and_keep_them_private(version: int) -> None:
+    session = note_session()
+    session.register_reducer(Count, replace_latest, is_private=True)
+    session.dispatch(Count(1))
+    for number in range(41):
+        session.dispatch(Note(str(number)))
+    session.dispatch(Count(2))
+    session.dispatch(Note("last"))
+    for copy in (session.fork(version), session.clone()):
+        assert copy.select_all(Count) == session.at(version).select_all(Count) == (Count(2),)
+        before = copy.version
+        copy.dispatch(Count(3))
+        assert (copy.version, Count in copy.snapshot().slices) == (before, False)
+    assert session.select_all(Count) == (Count(2),)
+
+
+def test_a_session_that_keeps_few_changes_forgets_their_keys() -> None:
+    session = Session(history=2)
+    for number in range(100):
+        session.publish(ToolInvoked("tool", {}, None, idempotency_key=f"{number % 50}"))
+    assert [session.find_call(key) is None for key in ("49", "48", "0")] == [False, False, True]
+    for _ in range(80):
+        session.publish(ToolInvoked("tool", {}, None))
+    assert [session.find_call(key) for key in ("49", "48", "0")] == [None, None, None]
+
+
 def test_a_bus_holds_no_session_and_drops_one_that_is_gone(bus: InProcessEventBus) -> None:
     collect_from_here()
     session = Session(bus=bus)
@@ -416,10 +468,6 @@ def test_what_a_view_raises_the_reader_hears_and_the_session_stays(counting: Ses
     with pytest.raises(RuntimeError, match=r"^no view$"):
         select_all(counting, Count)
     assert select_all(counting, Note) == (Note("a"),)
-
-
-def test_the_times_of_a_session_and_of_an_event_are_in_utc(session: Session) -> None:
-    assert (session.created_at.tzinfo, called(session, None).created_at.tzinfo) == (UTC, UTC)
 
 
 WRITES = """

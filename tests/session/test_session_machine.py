@@ -310,7 +310,8 @@ class SessionMachine(RuleBasedStateMachine):
     @invariant()
     def no_snapshot_ever_changes(self) -> None:
         for snapshot, state in self.taken:
-            assert dict(snapshot.slices) == state
+            slices = {kind: items for kind, items in snapshot.slices.items() if items or kind in state}
+            assert slices == state  # a fork has empty slices of later versions, too
             check_selectors(snapshot, Item, state.get(Item, ()))
 
 

@@ -68,7 +68,7 @@ def test_a_snapshot_holds_every_slice_but_the_event_logs() -> None:
     assert dict(snapshot.slices) == {Note: (Note("a"),), Count: (Count(1),), int: (5,)}
     assert (snapshot.session_id, dict(snapshot.tags)) == (IDENTITY, {"run": "7"})
     assert before <= snapshot.created_at <= datetime.now(UTC)
-    assert snapshot.created_at.tzinfo is UTC
+    assert (snapshot.created_at.tzinfo, session.created_at.tzinfo) == (UTC, UTC)
 
 
 def test_a_snapshot_cannot_be_changed_has_no_hash_and_its_text_shows_no_content() -> None:

@@ -533,11 +533,11 @@ class Rows:
 def test_rows_of_two_types_keep_their_types() -> None:
     place = MemoryPlace(Path())
     rows = [Rows((one(1), two(2))) for one, two in product((Row, OtherRow), repeat=2)]
-    for given in (rows, []):
+    for written in (rows, []):
         session = Session(session_id="a", store=place.open())
         session.register_types(OtherRow)
         session.register_reducer(Rows, append)
-        for each in given:
+        for each in written:
             session.dispatch(each)
         read = session.select_all(Rows)
         assert [(each, *map(type, each.rows)) for each in read] == [

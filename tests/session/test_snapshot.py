@@ -150,27 +150,6 @@ def test_values_of_a_slice_come_back_equal_and_of_their_type(value: Any) -> None
     assert (back, type(back)) == (value, type(value))
 
 
-def test_records_are_written_as_objects_and_other_values_with_their_type() -> None:
-    values = [Box(Point(1), "s", (Point(2, 3),)), Colour.RED, IDENTITY, 3, Loose((Decimal(1), {2: {1}}))]
-    assert json.loads(snapshot_of(*values).to_json())["slices"] == {
-        "codec_records:Box": [{"corner": {"x": 1, "y": 0}, "hidden": "s", "points": [{"x": 2, "y": 3}]}],
-        "codec_records:Colour": [{"!": "codec_records:Colour", "is": "red"}],
-        "uuid:UUID": [{"!": "UUID", "is": "00000000-0000-4000-8000-000000000001"}],
-        "builtins:int": [3],
-        "codec_records:Loose": [
-            {
-                "item": {
-                    "!": "tuple",
-                    "items": [
-                        {"!": "Decimal", "is": "1"},
-                        {"!": "dict", "items": [[2, {"!": "set", "items": [1]}]]},
-                    ],
-                }
-            }
-        ],
-    }
-
-
 def test_a_set_is_written_alike_in_every_process() -> None:
     words = frozenset(map(str, range(100)))
     written = json.loads(snapshot_of(Loose(words)).to_json())
@@ -446,20 +425,10 @@ def test_a_document_that_is_wrong_is_refused(change: dict[str, Any], message: st
         )
 
 
-BAD_TEXT = "a snapshot must be JSON text: "
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[]", "a snapshot must be a JSON object"),
-        ("[" * 100_000, BAD_TEXT + "it is nested too deep"),
-        ('{"a":' * 100_000, BAD_TEXT + "it is nested too deep"),
-    ],
-    ids=lambda text: text[:20],
-)
-def test_text_that_is_no_json_object_is_refused(text: str, message: str) -> None:
-    assert refusal(text) == message
+def test_text_that_is_no_json_object_is_refused() -> None:
+    assert refusal("[]") == "a snapshot must be a JSON object"
+    for text in ("[", '{"a":'):
+        assert refusal(text * 100_000) == "a snapshot must be JSON text: it is nested too deep"
 
 
 @given(

@@ -287,6 +287,18 @@ def test_a_bus_with_a_publish_of_its_own_that_raises_undoes_nothing_and_is_logge
         assert "secret" not in repr(vars(record))
 
 
+def test_what_is_published_inside_is_told_with_the_commit() -> None:
+    session, heard = note_session(), list[Ping]()
+    session.bus.subscribe(Ping, heard.append)
+    with session.transaction():
+        with session.transaction() as inner:
+            inner.publish(ping(session, 1))
+            event = ping(session, 2)
+            assert session.publish(event) == PublishResult(event)
+        assert (numbers(session.select_all(Ping)), heard) == ([1, 2], [])
+    assert numbers(tuple(heard)) == [1, 2]
+
+
 @pytest.mark.parametrize("inside", [True, False], ids=["in a transaction", "by the session"])
 def test_every_subscriber_hears_events_in_the_order_of_commits_also_of_those_a_subscriber_makes(
     inside: bool,

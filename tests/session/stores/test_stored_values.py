@@ -23,10 +23,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, field_serializer
 from session_records import Note, Thing, collect_from_here, texts
-from store_places import SETUP, MemoryPlace, Place, SqlitePlace, mark, open_session, refused
+from store_places import SETUP, MemoryPlace, Place, SqlitePlace, open_session, refused
 
-from planning import NewPlanStep, Plan, PlanStep
-from planning.plan.commands import MarkStep, SetupPlan, UpdateStep
+from planning import Plan, PlanStep
+from planning.plan.commands import MarkStep, SetupPlan
 from session import (
     ReducerError,
     Session,
@@ -196,21 +196,15 @@ def test_what_has_no_json_form_is_refused_by_name_and_changes_nothing(place: Pla
     session.dispatch(Note("before"))
     loop: list[object] = []
     loop.append(loop)
-    cases: list[tuple[object, str]] = [
-        (object(), f": a object {NO_FORM}"),
-        ({"a": [1j]}, f".a[0]: a complex {NO_FORM}"),
-        (
-            Inner("x"),
-            ": a test_stored_values:Inner cannot be written here: give its field an exact type hint, or pass "
-            "the class to session.register_types",
-        ),
-    ]
-    for value, message in cases:
-        assert refused(lambda value=value: session.dispatch(Thing(value))) == f"Thing.value{message}"
+    unnamed = (
+        "a test_stored_values:Inner cannot be written here: give its field an exact type hint, or pass the "
+        "class to session.register_types"
+    )
+    for value, message in (({"a": [1j]}, f"[0].a[0]: a complex {NO_FORM}"), (Inner("x"), f"[0]: {unnamed}")):
         with pytest.raises(StoreError) as error, session.transaction() as transaction:
             transaction.dispatch(Note("lost"))
             transaction.dispatch(Thing([value]))
-        assert (str(error.value), error.value.outcome) == (f"Thing.value[0]{message}", "refused")
+        assert (str(error.value), error.value.outcome) == (f"Thing.value{message}", "refused")
     with pytest.raises(StoreError):
         session.dispatch(Thing(loop))
     assert (session.version, texts(session), session.select_all(Thing)) == (1, ["before"], ())
@@ -314,25 +308,6 @@ def test_a_dispatched_plan_that_could_not_be_read_back_is_refused(
     assert len(opener().history()) == 4
 
 
-TEXTS = (
-    "Fix \u2013 it|Größe|修复它|נסה|👩\u200d💻 code|10\u00a0km|\u0645\u06cc\u200c\u062e\u0648|日本\u3000語"
-)
-
-
-@pytest.mark.parametrize("text", TEXTS.split("|"))
-def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
-    session = opener()
-    session.dispatch(SetupPlan(text, (NewPlanStep(text, f"{text}\n\t{text}"),)))
-    session.dispatch(MarkStep("S001", "in_progress", f"{text}\n{text}"))
-    session.dispatch(UpdateStep("S001", text + "!"))
-    session.dispatch(SetupPlan(text, (NewPlanStep(text),)))
-    plan = Plan(text, "active", (PlanStep("S001", text, None, "pending"),))
-    assert opener().select_latest(Plan) == plan
-    result = mark(session, "1")
-    assert result.success, result
-    assert [change.changed for change in opener().history()] == [True] * 5
-
-
 # Values of a program's own
 
 
@@ -341,26 +316,23 @@ class Make:
     what: str
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Even:
-    number: int = attrs.field(validator=lambda _self, _field, number: Even.check(number))
+    """A record that is another each time that it is built, and refused then."""
 
-    @staticmethod
-    def check(number: int) -> None:
-        if number % 2:
-            raise ValueError(f"{number} is odd")
+    number: int
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        if self.number % 2:
+            raise ValueError(f"{self.number} is odd")
         object.__setattr__(self, "number", self.number + 1)
-
-
-def increased(count: int) -> int:
-    return count + 1
 
 
 @attrs.frozen
 class Raised:
-    count: int = attrs.field(converter=increased)
+    """A record that is another each time that it is built."""
+
+    count: int = attrs.field(converter=lambda count: count + 1)
 
 
 @dataclass(frozen=True)
@@ -368,16 +340,6 @@ class Counted:
     """A record with a field that its constructor does not take."""
 
     count: int = field(default=0, init=False)
-
-
-@dataclass(frozen=True)
-class Doubled:
-    """A record that is another each time that it is built."""
-
-    count: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "count", self.count * 2)
 
 
 @dataclass(frozen=True)
@@ -409,7 +371,7 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
 def _registered(session: Session) -> Session:
     for made in (Thing, Due):
         session.register_reducer(Make, partial(_make, made), made)
-    for kind in (Thing, Counted, Doubled, Raised, Even, Due):
+    for kind in (Thing, Counted, Raised, Even, Due):
         session.register_reducer(kind, append)
     return session
 
@@ -442,11 +404,10 @@ def test_an_item_that_could_not_be_read_back_is_refused_before_a_checkpoint_hold
     ("value", "message"),
     [
         (counted(), "its count would differ when it is read back"),
-        (Doubled(2), "its count would differ when it is read back"),
         (Raised(2), "its count would differ when it is read back"),
         (Even(2), "its type refuses it: 3 is odd"),
     ],
-    ids=["a field that is not given", "another each time", "converted", "refused"],
+    ids=["a field that is not given", "another each time", "refused"],
 )
 def test_a_record_that_is_not_built_again_as_it_is_is_refused(value: object, message: str) -> None:
     session = _registered(Session(session_id="a", store=MemoryStore()))

@@ -105,7 +105,7 @@ class Model:
             self.versions = [*self.versions, (self.state, self.log)]
 
 
-def attempt(work: Callable[[Item], None], number: int) -> None:
+def attempt(work: Callable[[Item], object], number: int) -> None:
     """Dispatch; a negative number is refused by one of the reducers."""
     try:
         work(Item(number))

@@ -24,6 +24,7 @@ from session_records import (
     ping,
     printed,
     texts,
+    words_of,
 )
 
 from session import (
@@ -55,9 +56,7 @@ def assert_refused(transaction: Transaction, session: Session) -> None:
         partial(transaction.latest, Note),
     )
     for work in works:
-        with pytest.raises(TransactionError) as caught:
-            work()
-        assert str(caught.value) == NOT_HERE
+        assert words_of(TransactionError, work) == NOT_HERE
 
 
 def test_a_transaction_is_refused_before_and_after_its_block_and_while_an_inner_one_is_open() -> None:
@@ -141,12 +140,8 @@ def test_an_event_of_another_session_is_refused() -> None:
     message = f"the event belongs to another session, {other.session_id}"
     with session.transaction() as transaction:
         transaction.dispatch(Note("a"))
-        with pytest.raises(TransactionError) as caught:
-            transaction.publish(called(other, Note("its value")))
-        assert str(caught.value) == message
-        with pytest.raises(TransactionError) as caught:
-            transaction.dispatch(ping(other))
-        assert str(caught.value) == message
+        assert words_of(TransactionError, transaction.publish, called(other, Note("its value"))) == message
+        assert words_of(TransactionError, transaction.dispatch, ping(other)) == message
     assert texts(session) == ["a"]
     assert (session.select_all(Ping), other.select_all(Ping), heard) == ((), (), [])
 
@@ -375,9 +370,7 @@ def test_a_task_cannot_slip_into_a_transaction_that_another_left_open() -> None:
             session.require_free: SessionBusyError,
         }
         for use, kind in uses.items():
-            with pytest.raises(kind) as caught:
-                use()
-            assert str(caught.value) == OPEN_ELSEWHERE
+            assert words_of(kind, use) == OPEN_ELSEWHERE
         result = session.bus.publish(ping(session))
         assert [str(failure.error) for failure in result.failures] == [OPEN_ELSEWHERE]
         assert session.select_all(Note) == ()

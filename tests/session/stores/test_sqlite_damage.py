@@ -163,12 +163,14 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 PLAIN = '{"at":"2026-01-01","slices":["planning.model:Plan"],"parts":[]}'
 
 
-def append(store: Store, head: StoredSession, text: str, checkpoint: str | None = None) -> None:
+def append(store: Store, head: StoredSession | None, text: str, checkpoint: str | None = None) -> int:
     """Write any change and checkpoint with sound hashes, as only another program does it."""
+    assert head is not None
     version, hash_ = head.version + 1, chain_hash(head.hash, text)
     kept = None if checkpoint is None else Checkpoint(version, checkpoint, chain_hash(hash_, checkpoint))
     change = StoredChange(version, text, hash_)
     store.append(head.grown(version, hash_, BEGAN), change, expected=head.version, checkpoint=kept)
+    return version
 
 
 @pytest.mark.parametrize("text", RAW[::3], ids=lambda text: text[:60])
@@ -176,13 +178,11 @@ def append(store: Store, head: StoredSession, text: str, checkpoint: str | None 
 def test_contents_that_cannot_be_read_are_an_error_with_the_version_and_hide_no_other(
     path: Path, is_change: bool, text: str
 ) -> None:
+    written = [[text] if is_change else [PLAIN, text], ['{"at":"2026-01-01","parts":[]}']]
     with closing(SqliteStore(path)) as store:
-        for written in ([text] if is_change else [PLAIN, text], ['{"at":"2026-01-01","parts":[]}']):
-            head = store.head("run-7")
-            assert head is not None
-            append(store, head, *written)
+        versions = [append(store, store.head("run-7"), *each) for each in written]
     _, errors = seen(path)
-    assert {error.version for error in errors} == {head.version}
+    assert {error.version for error in errors} == {versions[0]}
     assert not any("\n" in str(error) or "Traceback" in str(error) for error in errors)
     code, listed = printed("sessions", str(path), "--json")
     assert code == 0

@@ -387,30 +387,6 @@ def test_verify_beside_a_writer_finds_no_damage_and_true_damage_still(path: Path
     assert caught.value.version == 3
 
 
-@pytest.mark.parametrize("begins_again", [False, True])
-def test_a_session_that_is_deleted_while_it_is_read_is_not_called_damaged(
-    path: Path, begins_again: bool
-) -> None:
-    store = SqliteStore(path)
-    session, other = open_session(store), SqliteStore(path)
-    watch = store.watch("run-7", after=20, timeout=0)
-    assert other.delete("run-7")
-    expected = "session 'run-7' was deleted from the store"
-    if begins_again:
-        expected = "session 'run-7' was replaced by another: open it again"
-        open_session(other).dispatch(SetupPlan("new"))
-    readers: list[Callable[[], object]] = [
-        session.history,
-        lambda: session.select_latest(Plan),
-        lambda: session.at(3).select_latest(Plan),
-        session.refresh,
-    ]
-    for read in readers:
-        assert refused(read) == expected
-    with pytest.raises(StoreError, match="was deleted" if not begins_again else "was replaced by another"):
-        next(watch)
-
-
 @pytest.mark.parametrize("kind", [MemoryPlace, SqlitePlace])
 def test_what_is_read_in_one_block_is_of_one_moment(kind: type[Place], tmp_path: Path) -> None:
     place = kind(tmp_path)

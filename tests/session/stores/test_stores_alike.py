@@ -225,6 +225,10 @@ WORK: dict[str, Callable[[Hands, Session, str, int], Any]] = {
 }
 
 
+LAST = [(0, NAMES[0], "note", 0), (1, NAMES[0], "delete", 0), (0, NAMES[0], "note", 0)]
+"""A session that is deleted by the other hand refuses, in each example."""
+
+
 @pytest.mark.parametrize(
     ("kind", "cannot"),
     [
@@ -247,10 +251,12 @@ def test_stores_give_the_answers_of_the_one_in_memory(
         with TemporaryDirectory() as folder, patch.object(stored, "CHECKPOINT", 3):
             path = tmp_path if kind == "postgres" else Path(folder)
             with closing(Hands("memory", Path(folder))) as expected, closing(Hands(kind, path)) as hands:
-                for each, (hand, name, number) in zip(
-                    ["set up", *work], [(0, NAMES[0], 0), *places], strict=False
-                ):
-                    order = (hand, name, each, number)
+                drawn = [
+                    (hand, name, each, number)
+                    for each, (hand, name, number) in zip(work, places, strict=False)
+                ]
+                for order in [(0, NAMES[0], "set up", 0), *drawn, *LAST]:
+                    each = order[2]
                     answer = hands.do(*order)
                     assert (order, answer) == (order, expected.do(*order))
                     reached[f"{each} {answer[0]}" if isinstance(answer, Failure) else each] += 1

@@ -61,6 +61,8 @@ class Echo:
 def entail(item: Item, transaction: Transaction) -> tuple[Echo, ...]:
     if item.number < 2:
         transaction.dispatch(Echo(item.number))
+    if item.number < -1:
+        raise ValueError("less than -1")
     return (Echo(item.number),) if item.number > 7 else ()
 
 
@@ -106,7 +108,7 @@ class Model:
 
 
 def attempt(work: Callable[[Item], object], number: int) -> None:
-    """Dispatch; a negative number is refused by one of the reducers."""
+    """Dispatch; a negative number is refused by one of the reducers, or by the guard."""
     try:
         work(Item(number))
     except ValueError:
@@ -125,7 +127,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     snapshots = Bundle("snapshots")
     which = st.integers(0, 10)
-    values = st.integers(-1, 9)
+    values = st.integers(-2, 9)
 
     def __init__(self) -> None:
         super().__init__()

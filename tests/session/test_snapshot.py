@@ -48,7 +48,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from session_records import Count, Note, Ping, note_session, ping
 
-from session import Session, SessionError, Snapshot, SnapshotError, append, append_part, replace_latest
+from session import (
+    ReducerError,
+    Session,
+    SessionError,
+    Snapshot,
+    SnapshotError,
+    append,
+    append_part,
+    replace_latest,
+)
 
 SLICES = {"session_records:Note": [{"text": "a"}, {"text": "b"}], "session_records:Count": [{"total": 3}]}
 SNAPSHOT = snapshot_of(Note("a"), Note("b"), Count(3))
@@ -275,9 +284,13 @@ def test_whatever_cannot_be_read_back_is_not_written(changes: dict[str, Any], me
 
 def test_a_type_can_refuse_items_that_no_session_holds() -> None:
     assert round_trip(Checked(1)) == Checked(1)
-    with pytest.raises(SnapshotError) as caught:
-        Snapshot.from_json(text_of("codec_records:Checked", {"number": 0}))
-    assert str(caught.value) == "Checked: 0 is not positive"
+    assert refusal(text_of("codec_records:Checked", {"number": 0})) == "Checked: 0 is not positive"
+    session = Session()
+    session.register_reducer(Checked, append)
+    with pytest.raises(ReducerError) as caught:
+        session.dispatch(Checked(0))
+    assert str(caught.value) == "the slice Checked is refused by its type: 0 is not positive"
+    assert session.version == 0
     Session().rollback(snapshot_of(Checked(0)))
 
 

@@ -80,6 +80,13 @@ def elsewhere(work: Callable[[], object]) -> list[object]:
     return got
 
 
+def words_of(kind: type[Exception], work: Callable[..., object], *given: Any, **options: Any) -> str:
+    """The message of the error that some work raises."""
+    with pytest.raises(kind) as caught:
+        work(*given, **options)
+    return str(caught.value)
+
+
 def printed(program: str, *arguments: object) -> str:
     """What another process prints, and its exit code if it fails."""
     options = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, *map(str, arguments)]

@@ -10,6 +10,7 @@ from time import monotonic, sleep
 
 import pytest
 from interrupting import interrupt, points, shown
+from session_records import elsewhere
 
 from session import Session, ToolInvoked
 from session.errors import StoreBusy
@@ -17,17 +18,13 @@ from session.locks import Ending, Held, ProcessLock, scoped
 
 
 def is_free(lock: ProcessLock) -> bool:
-    free: list[bool] = []
-
-    def take() -> None:
+    def take() -> bool:
         held = Held(lock)
-        free.append(lock.take(held, 0))
+        is_taken = lock.take(held, 0)
         lock.give(held)
+        return is_taken
 
-    thread = threading.Thread(target=take)
-    thread.start()
-    thread.join()
-    return free[0]
+    return elsewhere(take) == [True]
 
 
 def use(lock: ProcessLock, ended: list[str]) -> None:
@@ -88,20 +85,13 @@ def test_those_that_wait_take_a_lock_in_the_order_in_which_they_came() -> None:
 
 
 def test_a_lock_that_is_not_free_in_time_is_refused_and_waits_no_more() -> None:
-    lock, refusals = ProcessLock(), list[str]()
-
-    def take() -> None:
-        with pytest.raises(StoreBusy) as refusal, Held(lock, 0.01):
-            pass
-        refusals.append(str(refusal.value))
-
+    lock = ProcessLock()
     with lock.lock:
-        thread = threading.Thread(target=take)
-        thread.start()
-        thread.join()
-    assert refusals == [
-        "another worker or program has been writing to the store for more than 0.01 s: try again"
-    ]
+        (refusal,) = elsewhere(Held(lock, 0.01).__enter__)
+    assert (type(refusal), str(refusal)) == (
+        StoreBusy,
+        "another worker or program has been writing to the store for more than 0.01 s: try again",
+    )
     assert not lock.waiting
     assert is_free(lock)
 

@@ -1,4 +1,4 @@
-"""The reducers that come with a session, as plain functions."""
+"""Slices: the reducers that come with a session, as plain functions; logs that grow from one another."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from laws import check_reducer_laws
 from session import Reducer, append, keep_last, replace_latest, replace_latest_by, upsert_by
+from session.slices import LateLog, Log
 
 
 @dataclass(frozen=True)
@@ -25,22 +26,20 @@ def row_key(row: Row) -> str:
 
 ROWS = st.builds(Row, st.sampled_from("abc"), st.integers(0, 3))
 SLICES = st.lists(ROWS, max_size=6).map(tuple)
-ALL: list[Reducer] = [
-    append,
-    keep_last(1),
-    keep_last(3),
-    upsert_by(row_key),
-    replace_latest,
-    replace_latest_by(row_key),
-]
-IDS = ["append", "keep_last_1", "keep_last_3", "upsert_by", "replace_latest", "replace_latest_by"]
-every_reducer = pytest.mark.parametrize("reducer", ALL, ids=IDS)
+REDUCERS: dict[str, Reducer] = {
+    "append": append,
+    "keep_last_1": keep_last(1),
+    "keep_last_3": keep_last(3),
+    "upsert_by": upsert_by(row_key),
+    "replace_latest": replace_latest,
+    "replace_latest_by": replace_latest_by(row_key),
+}
 
 
-@every_reducer
+@pytest.mark.parametrize("name", REDUCERS)
 @given(slice_=SLICES, event=ROWS)
-def test_every_reducer_keeps_the_laws(reducer: Reducer, slice_: tuple[Row, ...], event: Row) -> None:
-    check_reducer_laws(reducer, slice_, event)
+def test_every_reducer_keeps_the_laws(name: str, slice_: tuple[Row, ...], event: Row) -> None:
+    check_reducer_laws(REDUCERS[name], slice_, event)
 
 
 @given(slice_=SLICES, event=ROWS, limit=st.integers(1, 8))
@@ -66,3 +65,20 @@ def test_a_limit_that_is_no_whole_number_of_at_least_one_is_refused(limit: Any) 
     with pytest.raises(ValueError) as caught:
         keep_last(limit)
     assert str(caught.value) == f"limit must be a whole number of at least 1, got {limit!r}"
+
+
+@pytest.mark.parametrize("first", [Log, lambda: Log(("a", "b")), lambda: LateLog(lambda: ("a", "b"))])
+@given(st.lists(st.integers(0, 3), max_size=80), st.none() | st.integers(1, 40))
+@example([0] * 80, 2)
+@example([0, 1, 1, 0], None)
+def test_each_log_has_its_own_entries_whichever_grew_from_it(
+    first: Any, pushes: list[int], limit: int | None
+) -> None:
+    logs = [(first(), first().items)]
+    for number, back in enumerate(pushes):
+        log, items = logs[max(len(logs) - 1 - back, 0)]
+        items = (*items, number) if limit is None else (*items, number)[-limit:]
+        logs.append((log.push(number, limit), items))
+    for log, items in logs:
+        assert (log.latest, log.alike().items, log.items) == (items[-1] if items else None, items, items)
+        assert log == log.alike() == items and hash(log) == hash(items)

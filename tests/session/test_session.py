@@ -1,4 +1,4 @@
-"""The session: identity, family, reducers, views, selectors, events on a shared bus, what it refuses."""
+"""The session: identity, family, reducers, views, versions, events on a shared bus, what it refuses."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import sys
 import tracemalloc
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from session_records import (
     note_session,
     numbers,
     ping,
+    words_of,
 )
 
 from session import (
@@ -47,80 +47,88 @@ from session import (
 )
 
 
-class TestIdentity:
-    def test_a_date_without_a_time_zone_is_refused(self) -> None:
-        with pytest.raises(ValueError) as caught:
-            Session(created_at=datetime(2024, 5, 6))
-        assert str(caught.value) == "created_at must carry a time zone: use datetime.now(UTC)"
-
-    def test_tags_are_a_copy_that_nobody_can_change(self) -> None:
-        given = {"run": "7"}
-        session = Session(tags=given)
-        given["run"] = "8"
-        tags: Any = session.tags
-        with pytest.raises(TypeError) as caught:
-            tags["run"] = "9"
-        assert str(caught.value) == "'mappingproxy' object does not support item assignment"
-        assert dict(session.tags) == {"run": "7"}
-
-    @pytest.mark.parametrize("tags", [{"run": 7}, {7: "run"}, {"run": None}, {"a": "b", "c": b"d"}])
-    def test_tags_that_are_no_text_are_refused(self, tags: Any) -> None:
-        with pytest.raises(TypeError) as caught:
-            Session(tags=tags)
-        assert str(caught.value) == f"tags must be text, got {tags!r}"
-
-
-class TestFamily:
-    def test_a_parent_keeps_and_lists_its_children_in_order_until_they_are_closed(self) -> None:
-        collect_from_here()
-        parent = Session()
-        ids = [Session(parent=parent).session_id for _ in range(3)]
-        gc.collect()
-        first, *others = parent.children
-        assert [child.session_id for child in parent.children] == ids
-        assert (first.parent, first.children) == (parent, ())
-        for _ in range(2):
-            first.close()
-            assert parent.children == tuple(others)
-        assert first.parent is parent
-        gone = weakref.ref(first)
-        del first
-        gc.collect()
-        assert gone() is None
-
-    def test_a_child_whose_bus_refuses_it_is_not_listed(self) -> None:
-        class RefusingBus(InProcessEventBus):
-            def subscribe(
-                self, event_type: Any, handler: Any, session_id: Any = None, when: Any = None
-            ) -> None:
-                raise OSError("no")
-
-        parent = Session()
-        with pytest.raises(OSError) as caught:
-            Session(bus=RefusingBus(), parent=parent)
-        assert str(caught.value) == "no"
-        assert parent.children == ()
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"created_at": datetime(2024, 5, 6)}, "created_at must carry a time zone: use datetime.now(UTC)"),
+        *(
+            ({"tags": tags}, f"tags must be text, got {tags!r}")
+            for tags in ({"run": 7}, {7: "run"}, {"run": None}, {"a": "b", "c": b"d"})
+        ),
+        *(
+            ({"history": history}, f"history must be a whole number of at least 1, got {history!r}")
+            for history in (0, -3, 2.5, "3")
+        ),
+        ({"parent": "run-7"}, "parent must be a Session, got 'run-7'"),
+        ({"session_id": 5}, "a session id must be a UUID or a string, got 5"),
+    ],
+)
+def test_what_no_session_is_made_of_is_refused(given: dict[str, Any], message: str) -> None:
+    assert (
+        words_of(ValueError if {"created_at", "history"} & given.keys() else TypeError, Session, **given)
+        == message
+    )
 
 
-class TestReducers:
-    def test_a_reducer_answers_its_type_exactly_and_no_subclass(self, session: Session) -> None:
-        session.register_reducer(Ping, lambda slice_, event: (*slice_, event.number), slice_type=int)
-        session.publish(ping(session, 1))
-        session.publish(LoudPing(2, session_id=session.session_id))
-        assert session.select_all(int) == (1,)
-        assert numbers(session.select_all(LoudPing)) == [2]
+def test_tags_are_a_copy_that_nobody_can_change() -> None:
+    given = {"run": "7"}
+    session = Session(tags=given)
+    given["run"] = "8"
+    tags: Any = session.tags
+    with pytest.raises(TypeError) as caught:
+        tags["run"] = "9"
+    assert str(caught.value) == "'mappingproxy' object does not support item assignment"
+    assert dict(session.tags) == {"run": "7"}
 
-    def test_reducers_of_one_type_run_in_the_order_of_registration(self, session: Session) -> None:
-        session.register_reducer(Note, lambda slice_, event: (*slice_, f"1 {event.text}"), slice_type=str)
-        session.register_reducer(Note, lambda slice_, event: (*slice_, f"2 {event.text}"), slice_type=str)
-        session.dispatch(Note("a"))
-        assert session.select_all(str) == ("1 a", "2 a")
 
-    def test_registering_the_same_again_changes_nothing(self, session: Session) -> None:
-        session.register_reducer(Note, append)
-        session.register_reducer(Note, append, slice_type=Note)
-        session.dispatch(Note("a"))
-        assert session.select_all(Note) == (Note("a"),)
+def test_a_parent_keeps_and_lists_its_children_in_order_until_they_are_closed() -> None:
+    collect_from_here()
+    parent = Session()
+    ids = [Session(parent=parent).session_id for _ in range(3)]
+    gc.collect()
+    first, *others = parent.children
+    assert [child.session_id for child in parent.children] == ids
+    assert (first.parent, first.children) == (parent, ())
+    for _ in range(2):
+        first.close()
+        assert parent.children == tuple(others)
+    assert first.parent is parent
+    gone = weakref.ref(first)
+    del first
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_child_whose_bus_refuses_it_is_not_listed() -> None:
+    class RefusingBus(InProcessEventBus):
+        def subscribe(self, event_type: Any, handler: Any, session_id: Any = None, when: Any = None) -> None:
+            raise OSError("no")
+
+    parent = Session()
+    assert words_of(OSError, Session, bus=RefusingBus(), parent=parent) == "no"
+    assert parent.children == ()
+
+
+def test_a_reducer_answers_its_type_exactly_and_no_subclass(session: Session) -> None:
+    session.register_reducer(Ping, lambda slice_, event: (*slice_, event.number), slice_type=int)
+    session.publish(ping(session, 1))
+    session.publish(LoudPing(2, session_id=session.session_id))
+    assert session.select_all(int) == (1,)
+    assert numbers(session.select_all(LoudPing)) == [2]
+
+
+def test_reducers_of_one_type_run_in_the_order_of_registration(session: Session) -> None:
+    session.register_reducer(Note, lambda slice_, event: (*slice_, f"1 {event.text}"), slice_type=str)
+    session.register_reducer(Note, lambda slice_, event: (*slice_, f"2 {event.text}"), slice_type=str)
+    session.dispatch(Note("a"))
+    assert session.select_all(str) == ("1 a", "2 a")
+
+
+def test_registering_the_same_again_changes_nothing(session: Session) -> None:
+    session.register_reducer(Note, append)
+    session.register_reducer(Note, append, slice_type=Note)
+    session.dispatch(Note("a"))
+    assert session.select_all(Note) == (Note("a"),)
 
 
 async def later(*_arguments: Any) -> tuple[Any, ...]:
@@ -132,53 +140,43 @@ class Later:
         return ()
 
 
-ROLES: dict[str, tuple[Callable[[Session, Any], object], str]] = {
-    "reducer": (lambda session, given: session.register_reducer(Note, given), "it would never be awaited"),
-    "view": (lambda session, given: session.register_view(Note, given), "it would never be awaited"),
-    "check": (
-        lambda session, given: session.register_reducer(Note, append, check=given),
-        "it would never be awaited",
-    ),
-    "guard": (lambda session, given: session.register_guard(Note, given), "it would never be awaited"),
-    "announcement": (
-        lambda session, given: session.publish_on_change(Note, Ping, given),
-        "it would never be awaited",
-    ),
-    "subscriber": (lambda session, given: session.bus.subscribe(Note, given), "delivery is synchronous"),
+ROLES: dict[str, Callable[[Session, Any], object]] = {
+    "reducer": lambda session, given: session.register_reducer(Note, given),
+    "view": lambda session, given: session.register_view(Note, given),
+    "check": lambda session, given: session.register_reducer(Note, append, check=given),
+    "guard": lambda session, given: session.register_guard(Note, given),
+    "announcement": lambda session, given: session.publish_on_change(Note, Ping, given),
+    "subscriber": lambda session, given: session.bus.subscribe(Note, given),
 }
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_what_a_session_cannot_call_is_refused(role: str, session: Session) -> None:
-    register, reason = ROLES[role]
+    reason = "delivery is synchronous" if role == "subscriber" else "it would never be awaited"
     refused = {
         "print": f"a {role} must be callable, got 'print'",
         **dict.fromkeys((later, Later(), partial(later)), f"a {role} must be a plain function: {reason}"),
     }
     for given, message in refused.items():
-        with pytest.raises(TypeError) as caught:
-            register(session, given)
-        assert str(caught.value) == message
+        assert words_of(TypeError, ROLES[role], session, given) == message
     assert session.publish(ping(session)).failures == ()
+
+
+NO_CLASSES = "event_type and slice_type must be classes, got 'Note'"
 
 
 @pytest.mark.parametrize(
     ("register", "message"),
     [
-        (lambda session: session.register_reducer("Note", append),
-         "event_type and slice_type must be classes, got 'Note'"),
-        (lambda session: session.register_reducer(Note, append, "Note"),
-         "event_type and slice_type must be classes, got 'Note'"),
-        (lambda session: session.register_view("Note", print),
-         "event_type and slice_type must be classes, got 'Note'"),
+        (lambda session: session.register_reducer("Note", append), NO_CLASSES),
+        (lambda session: session.register_reducer(Note, append, "Note"), NO_CLASSES),
+        (lambda session: session.register_view("Note", print), NO_CLASSES),
         (lambda session: session.bus.subscribe("Note", print), "event_type must be a class, got 'Note'"),
     ],
     ids=["event type", "slice type", "view", "subscriber"],
-)  # fmt: skip
+)
 def test_a_type_that_is_no_class_is_refused(register: Callable[[Any], object], message: str) -> None:
-    with pytest.raises(TypeError) as caught:
-        register(Session())
-    assert str(caught.value) == message
+    assert words_of(TypeError, register, Session()) == message
 
 
 def test_each_event_that_is_made_of_a_commit_is_published_if_the_slice_changed(
@@ -221,145 +219,189 @@ def test_a_companion_is_one_object_for_a_session_and_its_class() -> None:
     assert session.clone().local_object(Companion) is not found
 
 
-class TestEvents:
-    def test_what_a_reducer_raises_is_raised_on_publish_and_a_failure_on_the_bus_and_nothing_is_reduced(
-        self, session: Session
-    ) -> None:
-        session.register_reducer(Note, lambda slice_, event: None)  # type: ignore[arg-type]
-        session.register_reducer(ToolInvoked, append)
-        session.register_reducer(ToolInvoked, lambda slice_, event: (event.name,), slice_type=str)
-        result = session.bus.publish(called(session, Note("a")))
-        assert [type(failure.error) for failure in result.failures] == [ReducerError]
-        heard: list[object] = []
-        session.bus.subscribe(object, heard.append)
-        with pytest.raises(ReducerError) as caught:
-            session.publish(called(session, Note("a")))
-        assert str(caught.value).endswith("<lambda> returned NoneType; it must return a tuple")
-        assert (heard, session.version) == ([], 0)
-        assert [session.select_all(kind) for kind in (ToolInvoked, Note, str)] == [()] * 3
+class ReturnsAList:
+    def __call__(self, slice_: tuple[Any, ...], event: Any) -> Any:
+        return [event]
 
-    def test_the_value_is_reduced_before_the_event_whoever_publishes(self, session: Session) -> None:
-        def note(slice_: tuple[str, ...], event: Note) -> tuple[str, ...]:
-            return (*slice_, event.text)
+    def __repr__(self) -> str:
+        return "ReturnsAList()"
 
-        def call(slice_: tuple[str, ...], event: ToolInvoked) -> tuple[str, ...]:
-            return (*slice_, event.name)
 
-        session.register_reducer(Note, note, slice_type=str)
-        session.register_reducer(ToolInvoked, call, slice_type=str)
-        session.publish(called(session, Note("value 1"), "event 1"))
-        session.bus.publish(called(session, Note("value 2"), "event 2"))
-        with session.transaction() as transaction:
-            transaction.publish(called(session, Note("value 3"), "event 3"))
-        session.dispatch(called(session, Note("value 4"), "event 4"))
-        expected = [f"{what} {number}" for number in range(1, 5) for what in ("value", "event")]
-        assert list(session.select_all(str)) == list(session.at(4).select_all(str)) == expected
-        assert len(session.select_all(ToolInvoked)) == 4
-
-    def test_another_session_object_of_the_same_id_on_the_bus_reduces_what_one_publishes(self) -> None:
-        one = Session(session_id="run-7")
-        other = Session(session_id="run-7", bus=one.bus)
-        for session in (one, other):
-            session.register_reducer(Note, append)
-        one.publish(called(one, Note("a")))
-        other.publish(called(other, Note("b")))
-        assert one.select_all(Note) == other.select_all(Note) == (Note("a"), Note("b"))
-        assert one.version == other.version == 2
-        other.close()
-        one.publish(called(one, Note("c")))
-        assert (one.version, other.version) == (3, 2)
-
-    def test_a_published_event_is_there_when_the_first_subscriber_hears_it(
-        self, bus: InProcessEventBus
-    ) -> None:
-        sessions: list[Session] = []
-        seen: list[list[int]] = []
-        bus.subscribe(Ping, lambda event: seen.append(numbers(sessions[0].select_all(Ping))))
-        sessions.append(Session(bus=bus))
-        sessions[0].publish(ping(sessions[0], 1))
-        assert seen == [[1]]
-
-    @pytest.mark.parametrize("history", [None, 7_000])
-    def test_an_event_costs_the_same_however_long_the_log_is(self, history: int | None) -> None:
-        session = Session(history=history)
-        events = [ping(session, number) for number in range(10_000)]
-        for event in events[:-100]:
-            session.publish(event)
-        peaks = []
-        tracemalloc.start()
-        try:
-            for event in events[-100:]:
-                tracemalloc.reset_peak()
-                before = tracemalloc.get_traced_memory()[0]
-                session.publish(event)
-                peaks.append(tracemalloc.get_traced_memory()[1] - before)
-        finally:
-            tracemalloc.stop()
-        # A copy of the log would take 56,000 bytes at least; its buffer grows now and then.
-        assert sum(peak > 20_000 for peak in peaks) <= 1
-
-    def test_a_reducer_that_comes_after_the_log_keeps_its_events_and_all_other_slices(
-        self, session: Session
-    ) -> None:
-        session.register_reducer(Note, append)
+def test_what_a_reducer_raises_is_raised_on_publish_and_a_failure_on_the_bus_and_nothing_is_reduced(
+    session: Session,
+) -> None:
+    session.register_reducer(Note, ReturnsAList())
+    session.register_reducer(ToolInvoked, append)
+    session.register_reducer(ToolInvoked, lambda slice_, event: (event.name,), slice_type=str)
+    (failure,) = session.bus.publish(called(session, Note("a"))).failures
+    heard: list[object] = []
+    session.bus.subscribe(object, heard.append)
+    with pytest.raises(ReducerError) as caught:
         session.publish(called(session, Note("a")))
-        for number in range(3):
-            session.publish(ping(session, number))
-        session.register_reducer(Ping, keep_last(2))
-        assert (session.select_all(Note), len(session.select_all(ToolInvoked))) == ((Note("a"),), 1)
-        assert numbers(session.select_all(Ping)) == [0, 1, 2]
-        session.publish(ping(session, 3))
-        assert numbers(session.select_all(Ping)) == [2, 3]
-
-    def test_what_an_event_carries_does_not_change_with_its_makers_containers(self, session: Session) -> None:
-        params: dict[str, Any] = {"a": [1, {"b": {2}}], "c": ([3],)}
-        given = {"a": [1, {"b": {2}}], "c": ([3],)}
-        session.publish(ToolInvoked("t", params, params))
-        session.publish(ToolFailed("t", params))
-        session.publish(PromptExecuted("ns", "key", params))
-        params["a"][1]["b"].add(4)
-        params["c"][0].append(4)
-        params.pop("a")
-        (invoked,), (failed,) = session.select_all(ToolInvoked), session.select_all(ToolFailed)
-        (executed,) = session.select_all(PromptExecuted)
-        assert [invoked.params, invoked.result, failed.result, executed.result] == [given] * 4
-
-    @pytest.mark.parametrize("history", [0, -3, 2.5, "3"])
-    def test_a_history_that_is_no_whole_number_of_at_least_one_is_refused(self, history: Any) -> None:
-        with pytest.raises(ValueError) as caught:
-            Session(history=history)
-        assert str(caught.value) == f"history must be a whole number of at least 1, got {history!r}"
+    for error in (failure.error, caught.value):
+        assert (type(error), str(error)) == (
+            ReducerError, "reducer ReturnsAList() returned list; it must return a tuple"
+        )  # fmt: skip
+    assert (heard, session.version) == ([], 0)
+    assert [session.select_all(kind) for kind in (ToolInvoked, Note, str)] == [()] * 3
 
 
-class TestRollback:
-    def test_only_a_snapshot_can_be_rolled_back_to(self, session: Session) -> None:
-        wrong: Any = {}
-        with pytest.raises(SnapshotError) as caught:
-            session.rollback(wrong)
-        assert str(caught.value) == "rollback takes a Snapshot, got dict"
+def test_the_value_is_reduced_before_the_event_whoever_publishes(session: Session) -> None:
+    def note(slice_: tuple[str, ...], event: Note) -> tuple[str, ...]:
+        return (*slice_, event.text)
+
+    def call(slice_: tuple[str, ...], event: ToolInvoked) -> tuple[str, ...]:
+        return (*slice_, event.name)
+
+    session.register_reducer(Note, note, slice_type=str)
+    session.register_reducer(ToolInvoked, call, slice_type=str)
+    session.register_reducer(PromptExecuted, lambda slice_, event: (*slice_, event.key), slice_type=str)
+    session.publish(called(session, Note("value 1"), "event 1"))
+    session.bus.publish(called(session, Note("value 2"), "event 2"))
+    with session.transaction() as transaction:
+        transaction.publish(called(session, Note("value 3"), "event 3"))
+    session.dispatch(called(session, Note("value 4"), "event 4"))
+    session.publish(PromptExecuted("ns", "event 5", "...", Note("value 5")))
+    expected = [f"{what} {number}" for number in range(1, 6) for what in ("value", "event")]
+    assert list(session.select_all(str)) == list(session.at(5).select_all(str)) == expected
+    assert len(session.select_all(ToolInvoked)) == 4
 
 
-class TestClone:
-    def test_a_clone_shares_the_bus_and_the_tags_and_has_an_identity_of_its_own(self) -> None:
-        session = Session(tags={"run": "7"}, parent=Session())
-        clone = session.clone()
-        assert clone.bus is session.bus
-        assert dict(clone.tags) == {"run": "7"}
-        assert clone.session_id != session.session_id
-        assert (clone.parent, session.children) == (None, ())
+def test_another_session_object_of_the_same_id_on_the_bus_reduces_what_one_publishes() -> None:
+    one = Session(session_id="run-7")
+    other = Session(session_id="run-7", bus=one.bus)
+    for session in (one, other):
+        session.register_reducer(Note, append)
+    one.publish(called(one, Note("a")))
+    other.publish(called(other, Note("b")))
+    assert one.select_all(Note) == other.select_all(Note) == (Note("a"), Note("b"))
+    assert one.version == other.version == 2
+    other.close()
+    one.publish(called(one, Note("c")))
+    assert (one.version, other.version) == (3, 2)
 
 
-class TestLife:
-    def test_a_bus_holds_no_session_and_drops_one_that_is_gone(self, bus: InProcessEventBus) -> None:
-        collect_from_here()
-        session = Session(bus=bus)
-        event = ping(session)
+def test_a_published_event_is_there_when_the_first_subscriber_hears_it(bus: InProcessEventBus) -> None:
+    sessions: list[Session] = []
+    seen: list[list[int]] = []
+    bus.subscribe(Ping, lambda event: seen.append(numbers(sessions[0].select_all(Ping))))
+    sessions.append(Session(bus=bus))
+    sessions[0].publish(ping(sessions[0], 1))
+    assert seen == [[1]]
+
+
+@pytest.mark.parametrize("history", [None, 7_000])
+def test_an_event_costs_the_same_however_long_the_log_is(history: int | None) -> None:
+    session = Session(history=history)
+    events = [ping(session, number) for number in range(10_000)]
+    for event in events[:-100]:
         session.publish(event)
-        gone = weakref.ref(session)
-        del session
-        gc.collect()
-        assert gone() is None
-        assert bus.publish(event).subscribers == ()
+    peaks = []
+    tracemalloc.start()
+    try:
+        for event in events[-100:]:
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            session.publish(event)
+            peaks.append(tracemalloc.get_traced_memory()[1] - before)
+    finally:
+        tracemalloc.stop()
+    # A copy of the log would take 56,000 bytes at least; its buffer grows now and then.
+    assert sum(peak > 20_000 for peak in peaks) <= 1
+
+
+def test_a_reducer_that_comes_after_the_log_keeps_its_events_and_all_other_slices(session: Session) -> None:
+    session.register_reducer(Note, append)
+    session.publish(called(session, Note("a")))
+    for number in range(3):
+        session.publish(ping(session, number))
+    session.register_reducer(Ping, keep_last(2))
+    assert (session.select_all(Note), len(session.select_all(ToolInvoked))) == ((Note("a"),), 1)
+    assert numbers(session.select_all(Ping)) == [0, 1, 2]
+    session.publish(ping(session, 3))
+    assert numbers(session.select_all(Ping)) == [2, 3]
+
+
+def test_what_an_event_carries_does_not_change_with_its_makers_containers(session: Session) -> None:
+    params: dict[str, Any] = {"a": [1, {"b": {2}}], "c": ([3],)}
+    given = {"a": [1, {"b": {2}}], "c": ([3],)}
+    session.publish(ToolInvoked("t", params, params))
+    session.publish(ToolFailed("t", params))
+    session.publish(PromptExecuted("ns", "key", params))
+    params["a"][1]["b"].add(4)
+    params["c"][0].append(4)
+    params.pop("a")
+    (invoked,), (failed,) = session.select_all(ToolInvoked), session.select_all(ToolFailed)
+    (executed,) = session.select_all(PromptExecuted)
+    assert [invoked.params, invoked.result, failed.result, executed.result] == [given] * 4
+
+
+def test_only_a_snapshot_can_be_rolled_back_to(session: Session) -> None:
+    wrong: Any = {}
+    assert words_of(SnapshotError, session.rollback, wrong) == "rollback takes a Snapshot, got dict"
+
+
+def test_a_clone_shares_the_bus_and_the_tags_and_has_an_identity_of_its_own() -> None:
+    session = Session(tags={"run": "7"}, parent=Session())
+    clone = session.clone()
+    assert clone.bus is session.bus
+    assert dict(clone.tags) == {"run": "7"}
+    assert clone.session_id != session.session_id
+    assert (clone.parent, session.children) == (None, ())
+
+
+def test_a_version_is_reduced_by_the_reducers_of_its_time() -> None:
+    session = Session()
+    session.publish(called(session, Note("nobody keeps it")))
+    session.register_reducer(Note, append)
+    session.dispatch(Note("a"))
+    session.register_reducer(Note, lambda slice_, note: (*slice_, Count(len(note.text))), Count)
+    session.dispatch(Note("bc"))
+    assert [(session.at(v).select_all(Note), session.at(v).select_all(Count)) for v in range(4)] == [
+        ((), ()),
+        ((), ()),
+        ((Note("a"),), ()),
+        ((Note("a"), Note("bc")), (Count(2),)),
+    ]
+
+
+@pytest.mark.parametrize("version", [0, 1, 40, 42])
+def test_a_fork_and_a_clone_have_private_slices_as_they_are_now_and_keep_them_private(version: int) -> None:
+    session = note_session()
+    session.register_reducer(Count, replace_latest, is_private=True)
+    session.dispatch(Count(1))
+    for number in range(41):
+        session.dispatch(Note(str(number)))
+    session.dispatch(Count(2))
+    session.dispatch(Note("last"))
+    for copy in (session.fork(version), session.clone()):
+        assert copy.select_all(Count) == session.at(version).select_all(Count) == (Count(2),)
+        before = copy.version
+        copy.dispatch(Count(3))
+        assert (copy.version, Count in copy.snapshot().slices) == (before, False)
+    assert session.select_all(Count) == (Count(2),)
+
+
+def test_a_session_that_keeps_few_changes_forgets_their_keys() -> None:
+    session = Session(history=2)
+    for number in range(100):
+        session.publish(ToolInvoked("tool", {}, None, idempotency_key=f"{number % 50}"))
+    assert [session.find_call(key) is None for key in ("49", "48", "0")] == [False, False, True]
+    for _ in range(80):
+        session.publish(ToolInvoked("tool", {}, None))
+    assert [session.find_call(key) for key in ("49", "48", "0")] == [None, None, None]
+
+
+def test_a_bus_holds_no_session_and_drops_one_that_is_gone(bus: InProcessEventBus) -> None:
+    collect_from_here()
+    session = Session(bus=bus)
+    event = ping(session)
+    session.publish(event)
+    gone = weakref.ref(session)
+    del session
+    gc.collect()
+    assert gone() is None
+    assert bus.publish(event).subscribers == ()
 
 
 def test_an_unchanged_slice_is_the_same_object_at_each_reading() -> None:
@@ -374,74 +416,54 @@ def test_an_unchanged_slice_is_the_same_object_at_each_reading() -> None:
 Select = Callable[[type[Any]], tuple[Any, ...]]
 
 
-@dataclass(frozen=True)
-class Number:
-    value: int
-
-
-@dataclass(frozen=True)
-class Double:
-    value: int
-
-
-def doubles(select: Select) -> tuple[Double, ...]:
-    return tuple(Double(2 * number.value) for number in select(Number))
+def counts(select: Select) -> tuple[Count, ...]:
+    """A view of notes and of calls."""
+    return tuple(
+        Count(len(text))
+        for text in [note.text for note in select(Note)] + [call.name for call in select(ToolInvoked)]
+    )
 
 
 @pytest.fixture
-def doubling() -> Session:
-    session = Session()
-    session.register_reducer(Number, append)
-    session.register_view(Double, doubles)
+def counting() -> Session:
+    session = note_session()
+    session.register_view(Count, counts)
     return session
 
 
-def test_a_view_of_events_sees_those_of_an_open_transaction(doubling: Session) -> None:
-    session = doubling
-    session.register_view(
-        Double, lambda select: tuple(Double(len(event.name)) for event in select(ToolInvoked))
-    )
-    with session.transaction() as transaction:
-        transaction.publish(ToolInvoked("abc", None, None, session_id=session.session_id))
-        assert select_all(session, Double) == (Double(3),)
-    assert select_all(session, Double) == (Double(3),)
+def test_a_view_of_events_sees_those_of_an_open_transaction(counting: Session) -> None:
+    with counting.transaction() as transaction:
+        transaction.publish(called(counting, None, "abc"))
+        assert select_all(counting, Count) == (Count(3),)
+    assert select_all(counting, Count) == (Count(3),)
 
 
-def test_a_slice_that_a_reducer_makes_goes_before_a_view(doubling: Session) -> None:
-    session = doubling
-    session.register_reducer(Double, append)
-    session.dispatch(Number(1))
-    assert select_all(session, Double) == (Double(2),)
-    session.dispatch(Double(7))
-    assert select_all(session, Double) == (Double(7),)
-    assert select_latest(session, Double) == Double(7)
+def test_a_slice_that_a_reducer_makes_goes_before_a_view(counting: Session) -> None:
+    counting.register_reducer(Count, append)
+    counting.dispatch(Note("ab"))
+    assert select_all(counting, Count) == (Count(2),)
+    counting.dispatch(Count(7))
+    assert (select_all(counting, Count), select_latest(counting, Count)) == ((Count(7),), Count(7))
 
 
-def test_a_view_is_in_no_snapshot_and_follows_a_rollback(doubling: Session) -> None:
-    session = doubling
-    session.dispatch(Number(1))
-    before = session.snapshot()
-    session.dispatch(Number(2))
-    assert list(before.slices) == [Number]
-    session.rollback(before)
-    assert select_all(session, Double) == (Double(2),)
+def test_a_view_is_in_no_snapshot_and_follows_a_rollback(counting: Session) -> None:
+    counting.dispatch(Note("a"))
+    before = counting.snapshot()
+    counting.dispatch(Note("ab"))
+    assert list(before.slices) == [Note]
+    counting.rollback(before)
+    assert select_all(counting, Count) == (Count(1),)
 
 
-def test_what_a_view_raises_the_reader_hears_and_the_session_stays(doubling: Session) -> None:
-    session = doubling
-
+def test_what_a_view_raises_the_reader_hears_and_the_session_stays(counting: Session) -> None:
     def broken(_select: Select) -> tuple[Any, ...]:
         raise RuntimeError("no view")
 
-    session.register_view(Double, broken)
-    session.dispatch(Number(1))
+    counting.register_view(Count, broken)
+    counting.dispatch(Note("a"))
     with pytest.raises(RuntimeError, match=r"^no view$"):
-        select_all(session, Double)
-    assert select_all(session, Number) == (Number(1),)
-
-
-def test_the_times_of_a_session_and_of_an_event_are_in_utc(session: Session) -> None:
-    assert (session.created_at.tzinfo, called(session, None).created_at.tzinfo) == (UTC, UTC)
+        select_all(counting, Count)
+    assert select_all(counting, Note) == (Note("a"),)
 
 
 WRITES = """

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
-from session_records import Ping, ping
+from session_records import Ping, called, ping
 
 from session import (
     Reducer,
     Session,
     Snapshot,
+    ToolInvoked,
+    Transaction,
     VersionError,
     append,
     keep_last,
@@ -35,16 +37,7 @@ class Item:
     number: int
 
 
-class Last3: ...
-
-
-class Upserted: ...
-
-
-class Latest: ...
-
-
-class Evens: ...
+Last3, Upserted, Latest, Evens = (type(name, (), {}) for name in ("Last3", "Upserted", "Latest", "Evens"))
 
 
 def parity(item: Item) -> int:
@@ -58,6 +51,21 @@ def evens(slice_: tuple[Item, ...], event: Item) -> tuple[Item, ...]:
     return (*slice_, event) if event.number % 2 == 0 else slice_
 
 
+@dataclass(frozen=True)
+class Echo:
+    """What an item entails: before it is reduced, behind it, or not."""
+
+    number: int
+
+
+def entail(item: Item, transaction: Transaction) -> tuple[Echo, ...]:
+    if item.number < 2:
+        transaction.dispatch(Echo(item.number))
+    if item.number < -1:
+        raise ValueError("less than -1")
+    return (Echo(item.number),) if item.number > 7 else ()
+
+
 REDUCERS: dict[type, Reducer] = {
     Item: append,
     Last3: keep_last(3),
@@ -65,6 +73,7 @@ REDUCERS: dict[type, Reducer] = {
     Latest: replace_latest,
     Evens: evens,
 }
+KINDS = (*REDUCERS, Echo)
 HISTORY = 4
 State = dict[type, tuple[Any, ...]]
 
@@ -75,7 +84,7 @@ class Model:
     def __init__(self, history: int | None) -> None:
         self.history = history
         self.state: State = {}
-        self.log: list[Ping] = []
+        self.log: State = {}
         self.versions = [(self.state, self.log)]
 
     def dispatch(self, item: Item) -> None:
@@ -83,18 +92,23 @@ class Model:
             after = {
                 kind: tuple(reducer(self.state.get(kind, ()), item)) for kind, reducer in REDUCERS.items()
             }
-            self.state = {kind: items for kind, items in after.items() if items or kind in self.state}
+            if item.number < 2 or item.number > 7:
+                after[Echo] = (*self.state.get(Echo, ()), Echo(item.number))
+            self.state = self.state | {
+                kind: items for kind, items in after.items() if items or kind in self.state
+            }
 
-    def publish(self, event: Ping) -> None:
-        self.log = [*self.log, event][-(self.history or 0) :]
+    def publish(self, event: Ping | ToolInvoked) -> None:
+        entries = (*self.log.get(type(event), ()), event)
+        self.log = {**self.log, type(event): entries[-(self.history or 0) :]}
 
     def commit(self) -> None:
         if self.versions[-1][0] is not self.state or self.versions[-1][1] is not self.log:
             self.versions = [*self.versions, (self.state, self.log)]
 
 
-def attempt(work: Callable[[Item], None], number: int) -> None:
-    """Dispatch; a negative number is refused by one of the reducers."""
+def attempt(work: Callable[[Item], object], number: int) -> None:
+    """Dispatch; a negative number is refused by one of the reducers, or by the guard."""
     try:
         work(Item(number))
     except ValueError:
@@ -113,7 +127,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     snapshots = Bundle("snapshots")
     which = st.integers(0, 10)
-    values = st.integers(-1, 9)
+    values = st.integers(-2, 9)
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,6 +135,8 @@ class SessionMachine(RuleBasedStateMachine):
         for session, _ in self.pairs:
             for kind, reducer in REDUCERS.items():
                 session.register_reducer(Item, reducer, kind)
+            session.register_reducer(Echo, append)
+            session.register_guard(Item, entail)
         self.taken: list[tuple[Snapshot, State]] = []
 
     def pick(self, which: int) -> tuple[Session, Model]:
@@ -146,6 +162,16 @@ class SessionMachine(RuleBasedStateMachine):
         model.publish(event)
         model.commit()
 
+    @rule(which=which, number=values)
+    def call(self, which: int, number: int) -> None:
+        session, model = self.pick(which)
+        event = called(session, Item(number))
+        attempt(lambda _: session.publish(event), number)
+        model.dispatch(Item(number))
+        if number >= 0:
+            model.publish(event)
+        model.commit()
+
     @rule(which=which, outer=st.lists(values, max_size=4), inner=st.lists(values, max_size=4), fails=st.sets(
         st.sampled_from(["outer", "inner"])
     ))  # fmt: skip
@@ -167,7 +193,7 @@ class SessionMachine(RuleBasedStateMachine):
                             nested.publish(event)
                             kept.publish(event)
                             assert nested.latest(Ping) == event
-                            assert session.select_all(Ping) == tuple(kept.log)
+                            assert session.select_all(Ping) == kept.log[Ping]
                             self.taken.append((session.snapshot(), kept.state))
                         if "inner" in fails:
                             raise KeyError
@@ -220,10 +246,11 @@ class SessionMachine(RuleBasedStateMachine):
                 session.at(version)
             return
         past, (state, log) = session.at(version), model.versions[version]
-        assert {kind: past.select_all(kind) for kind in REDUCERS} == {
-            kind: state.get(kind, ()) for kind in REDUCERS
+        assert {kind: past.select_all(kind) for kind in KINDS} == {
+            kind: state.get(kind, ()) for kind in KINDS
         }
-        assert past.select_all(Ping) == tuple(log)
+        for kind in (Ping, ToolInvoked):
+            assert past.select_all(kind) == log.get(kind, ())
         assert [change.version for change in session.history(version)] == list(
             range(version + 1, session.version + 1)
         )
@@ -267,15 +294,17 @@ class SessionMachine(RuleBasedStateMachine):
     @invariant()
     def every_session_is_what_its_model_is(self) -> None:
         for session, model in self.pairs:
-            for kind in REDUCERS:
+            for kind in KINDS:
                 check_selectors(session, kind, model.state.get(kind, ()))
-            check_selectors(session, Ping, tuple(model.log))
+            check_selectors(session, Ping, model.log.get(Ping, ()))
+            assert session.select_all(ToolInvoked) == model.log.get(ToolInvoked, ())
             check_selectors(session, object, ())
 
     @invariant()
     def no_snapshot_ever_changes(self) -> None:
         for snapshot, state in self.taken:
-            assert dict(snapshot.slices) == state
+            slices = {kind: items for kind, items in snapshot.slices.items() if items or kind in state}
+            assert slices == state  # a fork has empty slices of later versions, too
             check_selectors(snapshot, Item, state.get(Item, ()))
 
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-import pytest
 from examples.folder_store import FolderStore
 from postgres_server import drop_schema, store_for
-from session_records import Count, Note, Ping
+from session_records import Count, Note, Ping, words_of
 
 from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox
 from planning.tools import ToolResult
@@ -193,9 +192,7 @@ def states_of(session: Session) -> list[tuple[object, ...]]:
 
 def refused(work: object) -> str:
     assert callable(work)
-    with pytest.raises(StoreError) as error:
-        work()
-    return str(error.value)
+    return words_of(StoreError, work)
 
 
 def numbered(source: Session | SessionView) -> list[int]:

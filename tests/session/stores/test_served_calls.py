@@ -1,4 +1,4 @@
-"""Calls of a server: many users, several processes and event loops, cancelled calls, kills."""
+"""Processes of a server: calls of many users, event loops, cancelled calls, kills; forks at any moment."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from itertools import count, pairwise
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import forking
 import pytest
 import served_calls
 from hypothesis import given, settings
@@ -185,3 +187,15 @@ def test_every_call_is_what_it_was_answered(
         ]
     set_up(place, {f"{user}-{example}" for user in "abc"})
     check(place, scripts, run_all(processes, scripts, kills))
+
+
+ROUNDS, WRITES = (os.environ["FORKS"], "50") if "FORKS" in os.environ else ("1", "8")  # `make soak` has many
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_what_parent_child_and_other_processes_write_is_in_the_store(kind: str, tmp_path: Path) -> None:
+    file, place = str(tmp_path / "go"), place_of(kind, tmp_path)
+    program = [sys.executable, "-W", "ignore", forking.__file__, ROUNDS, WRITES, file, *place]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)

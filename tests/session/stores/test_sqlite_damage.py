@@ -110,41 +110,6 @@ def execute(path: Path, statement: str) -> None:
         connection.execute(statement)
 
 
-def texts(path: Path, table: str) -> list[tuple[int, str]]:
-    with closing(sqlite3.connect(path)) as connection:
-        statement = (
-            f"SELECT version, text FROM {table} WHERE session = (SELECT key FROM sessions WHERE id = 'run-7')"  # noqa: S608
-        )
-        return sorted(connection.execute(statement).fetchall())
-
-
-def rewritten(path: Path, table: str, version: int, text: str) -> None:
-    """Put a text in the place of that of a change or of a checkpoint, and make all hashes sound."""
-    store = SqliteStore(path)
-    head = store.head("run-7")
-    assert head is not None
-    store.close()
-    changes, checkpoints = texts(path, "changes"), texts(path, "checkpoints")
-    with closing(sqlite3.connect(path)) as connection:
-        (key,) = connection.execute("SELECT key FROM sessions WHERE id = 'run-7'").fetchone()
-        before, hashes = b"", {}
-        for at, known in changes:
-            new = text if (table, at) == ("changes", version) else known
-            before = hashes[at] = chain_hash(before, new)
-            connection.execute(
-                "UPDATE changes SET text = ?, hash = ? WHERE session = ? AND version = ?",
-                (new, before, key, at),
-            )
-        for at, known in checkpoints:
-            new = text if (table, at) == ("checkpoints", version) else known
-            connection.execute(
-                "UPDATE checkpoints SET text = ?, checked = ? WHERE session = ? AND version = ?",
-                (new, chain_hash(hashes[at], new), key, at),
-            )
-        write_head(connection, attrs.evolve(head, hash=before).row()[:-1])
-        connection.commit()
-
-
 def write_head(connection: sqlite3.Connection, values: tuple[Any, ...]) -> None:
     connection.execute(
         "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -194,17 +159,30 @@ def printed(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+PLAIN = '{"at":"2026-01-01","slices":["planning.model:Plan"],"parts":[]}'
+
+
+def append(store: Store, head: StoredSession | None, text: str, checkpoint: str | None = None) -> int:
+    """Write any change and checkpoint with sound hashes, as only another program does it."""
+    assert head is not None
+    version, hash_ = head.version + 1, chain_hash(head.hash, text)
+    kept = None if checkpoint is None else Checkpoint(version, checkpoint, chain_hash(hash_, checkpoint))
+    change = StoredChange(version, text, hash_)
+    store.append(head.grown(version, hash_, BEGAN), change, expected=head.version, checkpoint=kept)
+    return version
+
+
 @pytest.mark.parametrize("text", RAW[::3], ids=lambda text: text[:60])
-@pytest.mark.parametrize("table", ["changes", "checkpoints"])
+@pytest.mark.parametrize("is_change", [True, False], ids=["change", "checkpoint"])
 def test_contents_that_cannot_be_read_are_an_error_with_the_version_and_hide_no_other(
-    path: Path, table: str, text: str
+    path: Path, is_change: bool, text: str
 ) -> None:
-    version = texts(path, table)[-2][0]
-    rewritten(path, table, version, text)
+    written = [[text] if is_change else [PLAIN, text], ['{"at":"2026-01-01","parts":[]}']]
+    with closing(SqliteStore(path)) as store:
+        versions = [append(store, store.head("run-7"), *each) for each in written]
     _, errors = seen(path)
-    assert errors
-    following = {20} if table == "checkpoints" else set()  # the next one, which does not follow from it
-    assert {error.version for error in errors} - following == {version}
+    assert {error.version for error in errors} == {versions[0]}
     assert not any("\n" in str(error) or "Traceback" in str(error) for error in errors)
     code, listed = printed("sessions", str(path), "--json")
     assert code == 0
@@ -253,20 +231,15 @@ def message_of(read: Callable[[], object]) -> str:
 
 
 def test_contents_that_cannot_be_read_are_refused_with_the_reason(snapshot: SnapshotAssertion) -> None:
-    """Written with sound hashes, as only another program does it."""
-    began = datetime(2026, 1, 1, tzinfo=UTC)
-    plain = '{"at":"2026-01-01","slices":["planning.model:Plan"],"parts":[]}'
     store, lines = MemoryStore(), list[str]()
     for number, text in enumerate(RAW):
         lines.append(text[:100])
-        for name, change in (("change", text), ("checkpoint", plain)):
-            hash_ = chain_hash(b"", change)
-            head = StoredSession(f"{name}-{number}", 1, hash_, began, began)
-            kept = Checkpoint(1, text, chain_hash(hash_, text)) if name == "checkpoint" else None
-            store.append(head, StoredChange(1, change, hash_), expected=0, checkpoint=kept)
+        for name, written in (("change", [text]), ("checkpoint", [PLAIN, text])):
+            head = StoredSession(f"{name}-{number}", 0, b"", BEGAN, BEGAN)
+            append(store, head, *written)
             session = open_session(store, head.session_id)
             lines.append(f"  plan of the {name}: {message_of(partial(session.select_latest, Plan))}")
-            if kept is None:
+            if name == "change":
                 lines.append(f"  history: {message_of(session.history)}")
     assert "\n".join(lines) == snapshot
 
@@ -412,30 +385,6 @@ def test_verify_beside_a_writer_finds_no_damage_and_true_damage_still(path: Path
     with pytest.raises(StoreError) as caught:
         store.verify("run-7")
     assert caught.value.version == 3
-
-
-@pytest.mark.parametrize("begins_again", [False, True])
-def test_a_session_that_is_deleted_while_it_is_read_is_not_called_damaged(
-    path: Path, begins_again: bool
-) -> None:
-    store = SqliteStore(path)
-    session, other = open_session(store), SqliteStore(path)
-    watch = store.watch("run-7", after=20, timeout=0)
-    assert other.delete("run-7")
-    expected = "session 'run-7' was deleted from the store"
-    if begins_again:
-        expected = "session 'run-7' was replaced by another: open it again"
-        open_session(other).dispatch(SetupPlan("new"))
-    readers: list[Callable[[], object]] = [
-        session.history,
-        lambda: session.select_latest(Plan),
-        lambda: session.at(3).select_latest(Plan),
-        session.refresh,
-    ]
-    for read in readers:
-        assert refused(read) == expected
-    with pytest.raises(StoreError, match="was deleted" if not begins_again else "was replaced by another"):
-        next(watch)
 
 
 @pytest.mark.parametrize("kind", [MemoryPlace, SqlitePlace])

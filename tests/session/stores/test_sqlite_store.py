@@ -8,7 +8,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 import attrs
 import pytest
+from served_calls import held
 from session_records import Note, Ping, texts
 from store_places import BUSY, PLAN, SETUP, call, mark, numbered, on_file, open_session, refused, store_of
 
@@ -27,14 +28,7 @@ from session.events import SessionId
 from session.stores import MemoryStore, SqliteStore, StoreBusy
 
 
-@contextmanager
-def written_by_another(path: Path) -> Iterator[None]:
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        yield
-
-
-def test_a_file_that_is_locked_for_long_refuses_and_the_session_goes_on(
+def test_a_call_waits_once_for_a_file_that_is_locked_and_a_moment_to_record_that_it_failed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, toolbox = on_file(path)
@@ -46,18 +40,12 @@ def test_a_file_that_is_locked_for_long_refuses_and_the_session_goes_on(
         return lock(store, session_id, timeout)
 
     monkeypatch.setattr(SqliteStore, "lock", watched)
-    with written_by_another(path):
-        refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
-        assert waited == [None, 0.2]  # once for the call, and a moment to record that it failed
+    with held([str(path)]):
+        result = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
+        assert (result.success, result.code, waited) == (False, "storage", [None, 0.2])
         with pytest.raises(StoreBusy) as caught:
             session.dispatch(MarkStep("S001", "done"))
         assert session.select_latest(Plan) is before
-    assert (refused.success, refused.code, refused.message) == (
-        False,
-        "storage",
-        "planning_mark_step could not write: another worker or program is writing to the store. Call it "
-        "again.",
-    )
     assert (str(caught.value), caught.value.outcome) == (BUSY.format(0.2), "refused")
     assert toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}).success
     assert session.version == 2
@@ -75,7 +63,7 @@ def test_readers_and_refusals_answer_while_another_program_writes(
     session, toolbox = on_file(path, timeout=60)
     toolbox.invoke("planning_setup_plan", SETUP)
     expected = attrs.evolve(toolbox.call(*call), elapsed=0.0)
-    with written_by_another(path):
+    with held([str(path)]):
         assert attrs.evolve(toolbox.call(*call), elapsed=0.0) == expected
         assert attrs.evolve(asyncio.run(toolbox.acall(*call)), elapsed=0.0) == expected
     assert [change.version for change in session.history()] == [1, 2]
@@ -295,6 +283,7 @@ SPOILED: dict[str, tuple[Callable[[Path], bytes], str]] = {
     "emptied": (lambda _: b"", NO_STORE),
     "text": (lambda _: b"notes\n" * 1_000, NO_STORE),
     "text of its length": (lambda path: b"x" * path.stat().st_size, NO_STORE),
+    "text with its times kept": (lambda path: b"x" * path.stat().st_size, NO_STORE),
     "another application's": (of_another_application, NO_STORE),
     "a zeroed first page": (lambda path: bytes(4096) + path.read_bytes()[4096:], NO_STORE),
     "a zeroed header": (lambda path: bytes(100) + path.read_bytes()[100:], NO_STORE),
@@ -316,21 +305,14 @@ def test_an_open_file_that_is_overwritten_is_refused_by_every_call(
         session.dispatch(Note("kept"))
         session.refresh()
     spoil, message = SPOILED[way]
-    spoiled = spoil(path)
+    spoiled, before = spoil(path), path.stat()
     path.write_bytes(spoiled)
+    if way == "text with its times kept":
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     check_refused(session, message.format(path))
     store.close()
     if sys.version_info >= (3, 12):  # before, SQLite writes its log into what it finds
         assert path.read_bytes() == spoiled
-
-
-def test_an_open_file_that_is_overwritten_with_its_times_kept_is_refused(path: Path) -> None:
-    session = open_session(SqliteStore(path))
-    session.dispatch(Note("kept"))
-    before = path.stat()
-    path.write_bytes(b"x" * before.st_size)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert refused(lambda: session.dispatch(Note("lost"))) == NO_STORE.format(path)
 
 
 def test_an_open_log_that_is_emptied_is_refused(path: Path) -> None:

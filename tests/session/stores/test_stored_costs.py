@@ -29,12 +29,11 @@ from store_places import (
     refused,
     registered,
     state_of,
-    statuses,
     store_of,
     traced,
 )
 
-from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
+from planning import NewPlanStep, Plan, SetupPlan, register_plan
 from session import InProcessEventBus, Session, SessionEvent, StoreError, append, select_latest, stored
 from session.events import SessionId
 from session.stores import Checkpoint, MemoryStore, PostgresStore, SqliteStore, copy_session
@@ -84,8 +83,7 @@ def test_many_rewinds_are_replayed_without_checkpoints() -> None:
     store.drop_checkpoints("run-7")
     store.states.clear()
     there = open_session(store)
-    assert state_of(there) == state_of(session)
-    assert state_of(there.at(300)) == state_of(session.at(2))
+    assert (state_of(there), state_of(there.at(300))) == (state_of(session), state_of(session.at(2)))
     assert mark(there, "S002").success
 
 
@@ -217,10 +215,6 @@ def titles(session: Session, version: int | None = None) -> list[str]:
     return [step.title for step in plan.steps]
 
 
-def opened(store: SqliteStore) -> Session:
-    return planned(store)[0]
-
-
 def test_a_request_reads_nothing_of_what_this_process_committed(store: Counting) -> None:
     request(store, "setup_plan", objective="o", initial_steps=["a", "b"])
     read = store.read
@@ -228,7 +222,7 @@ def test_a_request_reads_nothing_of_what_this_process_committed(store: Counting)
     assert request(store, "add_step", steps=["c"]) == "Added S003."
     assert store.read == read
     with closing(SqliteStore(store._path)) as cold:
-        assert opened(cold).select_latest(Plan) == opened(store).select_latest(Plan)
+        assert planned(cold)[0].select_latest(Plan) == planned(store)[0].select_latest(Plan)
         assert cold.verify("run-7") == 3
 
 
@@ -237,7 +231,7 @@ def test_it_opens_without_asking_the_store_and_the_first_look_says_what_is_there
 ) -> None:
     request(store, "setup_plan", objective="o", initial_steps=["a", "b"])
     asked = store.asked
-    session = opened(store)
+    session = planned(store)[0]
     assert store.asked == asked
     with closing(SqliteStore(path)) as other:
         request(other, "mark_step", step_id="S001", status="done")
@@ -282,25 +276,6 @@ def test_a_session_whose_record_was_damaged_since_is_refused_at_the_first_look(
         assert str(refused.value) == "the record of session 'run-7' is damaged"
 
 
-def test_changes_of_others_are_seen(store: Counting, path: Path) -> None:
-    request(store, "setup_plan", objective="o", initial_steps=["a", "b"])
-    with closing(SqliteStore(path)) as other:
-        request(other, "mark_step", step_id="S001", status="done")
-        assert statuses(opened(store)) == ["done", "pending"]
-        request(other, "setup_plan", objective="p")
-        assert request(store, "add_step", steps=["c"]) == "Added S001."
-        opened(other).rewind(2)
-    assert statuses(opened(store)) == ["done", "pending"]
-
-
-def test_a_session_that_was_deleted_and_begun_again_is_another_one(store: Counting, path: Path) -> None:
-    request(store, "setup_plan", objective="o", initial_steps=["a", "b"])
-    with closing(SqliteStore(path)) as other:
-        other.delete("run-7")
-        request(other, "setup_plan", objective="p")
-    assert opened(store).select_latest(Plan) == Plan("p", "active")
-
-
 def test_what_was_lost_by_restoring_a_copy_is_in_no_version(store: Counting, path: Path) -> None:
     request(store, "setup_plan", objective="o", initial_steps=["a"])
     with closing(SqliteStore(path.with_name("copy.db"))) as copy, closing(SqliteStore(path)) as other:
@@ -310,17 +285,17 @@ def test_what_was_lost_by_restoring_a_copy_is_in_no_version(store: Counting, pat
         copy_session(copy, other, "run-7")
         for title in ("kept", "last"):
             request(other, "add_step", steps=[title])
-    session = opened(store)
+    session = planned(store)[0]
     assert [titles(session, version) for version in (2, 3)] == [["a", "kept"], ["a", "kept", "last"]]
     session.rewind(2)
-    assert titles(opened(store)) == ["a", "kept"]
+    assert titles(planned(store)[0]) == ["a", "kept"]
 
 
 def test_what_other_reducers_made_is_not_taken_for_what_these_make(store: Counting) -> None:
     def shout(_plans: tuple[Plan, ...], command: SetupPlan) -> tuple[Plan, ...]:
         return (Plan(command.objective.upper(), "active"),)
 
-    session = opened(store)
+    session = planned(store)[0]
     session.dispatch(SetupPlan("o", (NewPlanStep("a"),)))
     del session
     gc.collect()
@@ -373,14 +348,11 @@ def test_a_request_of_a_warm_session_takes_two_trips_and_any_other_few_more(
 
     async def request(store: Trips, title: str) -> tuple[str, int]:
         store.trips = 0
-        session = Session(session_id="ada", store=store)
-        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-        added = await toolbox.acall("planning_add_step", {"steps": [title]})
+        added = await planned(store)[1].acall("planning_add_step", {"steps": [title]})
         return added.message, store.trips
 
     async def main(store: Trips, other: Trips) -> list[tuple[str, int]]:
-        session = Session(session_id="ada", store=store)
-        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        session, toolbox = planned(store)
         await toolbox.acall("planning_setup_plan", {"objective": "o"})
         for _ in range(changes - 1):
             await toolbox.acall("planning_read_plan")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -123,54 +121,37 @@ def test_a_class_of_the_same_name_elsewhere_is_another(path: Path, monkeypatch: 
     assert session.select_all(after.Note) == (after.Note("new"),)
 
 
-@pytest.mark.parametrize(("source", "is_found"), [(CLASSES, True), ("Other = 1", False), (None, False)])
-def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
-    path: Path, monkeypatch: pytest.MonkeyPatch, source: str | None, is_found: bool
-) -> None:
-    session, after, _ = moved(path, monkeypatch)
-    with importable(path.parent, None if source is None else f"{source}\nraise RuntimeError"):
-        if is_found:
-            assert session.select_all(after.Note) == ()
-        else:
-            assert refused(lambda: session.select_all(after.Note)) == NOTE_MOVED
-
-
 @pytest.mark.parametrize(
-    ("sources", "is_found"),
+    ("name", "files", "is_found"),
     [
-        ({"__init__": "", "old_place": CLASSES}, True),
-        ({"__init__": 'MOVED = {"old_package.old_place": "old_package.new"}'}, True),  # as planning has it
-        ({"__init__": ""}, False),
+        ("old_place", {"old_place.py": CLASSES}, True),
+        ("old_place", {"old_place.py": "Other = 1"}, False),
+        ("old_place", {}, False),
+        ("old_package.old_place", {"old_package/__init__.py": "", "old_package/old_place.py": CLASSES}, True),
+        # As planning has it:
+        (
+            "old_package.old_place",
+            {"old_package/__init__.py": 'MOVED = {"old_package.old_place": "new"}'},
+            True,
+        ),
+        ("old_package.old_place", {"old_package/__init__.py": ""}, False),
     ],
 )
-def test_a_module_in_a_package_that_is_not_loaded_is_looked_for_there(
-    path: Path, monkeypatch: pytest.MonkeyPatch, sources: dict[str, str], is_found: bool
+def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
+    path: Path, monkeypatch: pytest.MonkeyPatch, name: str, files: dict[str, str], is_found: bool
 ) -> None:
-    session, after, _ = moved(path, monkeypatch, name="old_package.old_place")
-    package = path.with_name("old_package")
-    package.mkdir()
-    for name, source in sources.items():
-        (package / f"{name}.py").write_text(f"{source}\nraise RuntimeError")
-    with importable(path.parent, None):
-        if is_found:
-            assert session.select_all(after.Note) == ()
-        else:
-            assert refused(lambda: session.select_all(after.Note)).startswith(
-                "the store has old_package.old_place:Note, whose class cannot be found"
-            )
-    assert "old_package" not in sys.modules
-
-
-@contextmanager
-def importable(folder: Path, source: str | None) -> Iterator[None]:
-    if source is not None:
-        (folder / "old_place.py").write_text(source)
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-    assert "old_place" not in sys.modules
+    session, after, _ = moved(path, monkeypatch, name=name)
+    for file, source in files.items():
+        (path.parent / file).parent.mkdir(exist_ok=True)
+        (path.parent / file).write_text(f"{source}\nraise RuntimeError")
+    monkeypatch.syspath_prepend(path.parent)
+    if is_found:
+        assert session.select_all(after.Note) == ()
+    else:
+        assert refused(lambda: session.select_all(after.Note)) == MOVED.format(
+            f"{name}:Note", "new.place:Note", "Note"
+        )
+    assert not {"old_place", "old_package"} & sys.modules.keys()
 
 
 @pytest.mark.parametrize("name", ["Note", "old:", ":Note", "a b:Note", "a:b:Note", ""])

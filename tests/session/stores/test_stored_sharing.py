@@ -216,38 +216,33 @@ def test_a_subscriber_may_write_to_another_session_of_the_store(place: Place) ->
     assert texts(second) == ["0", "1", "2"]
 
 
-def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(place: Place) -> None:
-    store = place.open()
-    session, there = open_session(store), open_session(place.open())
-    session.dispatch(Note("1"))
-    session.claim("once")
-    there.refresh()
-    assert (store.delete("run-7"), store.delete("run-7")) == (True, False)
-    for each in (session, there):
-        message = "session 'run-7' was deleted from the store"
-        assert refused(lambda each=each: each.dispatch(Note("2"))) == message
-        assert refused(each.refresh) == message
-        assert texts(each) == ["1"]
-    assert refused(lambda: store.verify("run-7")) == "the store holds no session 'run-7'"
-    for free in (store, place.open()):
-        again = open_session(free)
-        assert (again.version, texts(again), again.claim("once")) == (0, [], free is store)
-
-
-@pytest.mark.parametrize("versions", [1, 2, 5])
-def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(
+@pytest.mark.parametrize("versions", [0, 1, 2, 5])
+def test_a_session_that_was_deleted_is_lost_to_those_that_have_it_and_is_not_taken_for_the_next(
     place: Place, versions: int
 ) -> None:
-    store = place.open()
+    store, beside = place.open(), place.open()
     old = open_session(store)
     old.dispatch(Note("old"))
     old.dispatch(Note("old"))
+    reader = open_session(beside)
+    watch = beside.watch("run-7", after=2, timeout=0)
     place.open().delete("run-7")
     fresh = open_session(place.open())
     for _ in range(versions):
         fresh.dispatch(Note("new"))
-    for use in (lambda: old.dispatch(Note("never")), old.refresh):
-        assert refused(use) == "session 'run-7' was replaced by another: open it again"
+    lost = "was replaced by another: open it again" if versions else "was deleted from the store"
+    for use in (
+        lambda: old.dispatch(Note("never")),
+        old.refresh,
+        reader.history,
+        lambda: texts(reader),
+        lambda: texts(reader.at(2)),
+        reader.refresh,
+    ):
+        assert refused(use) == f"session 'run-7' {lost}"
+    assert refused(partial(next, watch)).startswith(
+        f"session 'run-7' {lost.partition(' from')[0].partition(':')[0]}"
+    )
     assert texts(old) == ["old", "old"]
     fresh.dispatch(Note("last"))
     again = open_session(store)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict
+from threading import Barrier
 from typing import Any
 
 from hypothesis import strategies as st
@@ -316,6 +317,19 @@ def toolbox_of(session: Session) -> Toolbox:
 
 
 Sent = list[tuple[str, Any, dict[str, str]]]
+_at_once: list[Barrier] = []
+
+
+def start_at_once(barrier: Barrier) -> None:
+    """Let a process wait for the others of a pool before it plays."""
+    _at_once.append(barrier)
+
+
+def play_at_once(place: list[str], calls: Sent) -> list[tuple[bool, str]]:
+    """What calls give in a process that begins when the others do."""
+    for barrier in _at_once:
+        barrier.wait(60)
+    return play_in_process(place, calls)
 
 
 def play_in_process(place: list[str], calls: Sent) -> list[tuple[bool, str]]:

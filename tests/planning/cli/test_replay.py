@@ -1,4 +1,4 @@
-"""``planning replay``: its output whole, and what it says of transcripts that it cannot read."""
+"""Transcripts: what is read out of each form, what ``planning replay`` prints of it, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 from cli_runs import TRIAGE, TRIAGE_ANTHROPIC, lines, run, said
+from hypothesis import given
+from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
+
+from planning.cli.transcript import Call, TranscriptError, parse_transcript
 
 MESSAGE = said(("planning_read_plan", {}))
 SETUP = ("planning_setup_plan", {"objective": "Fix the login", "initial_steps": ["Reproduce it"]})
@@ -92,3 +96,171 @@ def test_text_that_is_no_transcript_is_refused_whole(tmp_path: Path, snapshot: S
         (tmp_path / "wrong.jsonl").write_bytes(data)
         shown.append(f"-- {name}\n{run('replay', 'wrong.jsonl')}")
     assert "".join(shown) == snapshot
+
+
+READ = Call("planning_read_plan", "{}")
+MESSAGE = said(("planning_read_plan", "{}"))
+
+FORMS = {
+    "one message a line": lines({"role": "user", "content": "Go."}, MESSAGE, MESSAGE),
+    "blank lines between": "\n\n" + lines(MESSAGE) + "\r\n  \n" + lines(MESSAGE),
+    "an array on one line": json.dumps([MESSAGE, MESSAGE]),
+    "an object with messages": json.dumps({"model": "m", "messages": [MESSAGE, MESSAGE]}, indent=2),
+    "two calls in one message": lines(said(("planning_read_plan", "{}"), ("planning_read_plan", "{}"))),
+    "a byte order mark": "\ufeff" + lines(MESSAGE, MESSAGE),
+    "a line separator within a string": lines(MESSAGE).replace("null", '"a\u2028b"') + lines(MESSAGE),
+    "legacy function calls": lines(
+        *2 * [{"role": "assistant", "function_call": {"name": "planning_read_plan", "arguments": "{}"}}]
+    ),
+}
+
+
+@pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
+def test_calls_are_read_in_order_out_of_every_form(text: str) -> None:
+    assert parse_transcript(text.encode()) == (READ, READ)
+
+
+def test_arguments_are_handed_on_as_they_came() -> None:
+    bodies: list[Any] = ["{broken", {"step_id": "S001"}, None]
+    message = {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "f", "arguments": b}} for b in bodies],
+    }
+    assert [call.arguments for call in parse_transcript(lines(message).encode())] == bodies
+
+
+ITEM = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "call_1",
+    "name": "planning_read_plan",
+    "arguments": "{}",
+}
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "output": [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        ITEM,
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
+    ],
+}
+RESULT = {"type": "function_call_output", "call_id": "call_1", "output": "{}"}
+CALLED = (Call("web_search_call", None), READ)
+
+
+@pytest.mark.parametrize(
+    ("document", "calls"),
+    [
+        ([{"role": "user", "content": "Go."}, ITEM, RESULT], (READ,)),
+        (RESPONSE, CALLED),
+        ([RESPONSE, RESULT, RESPONSE], CALLED * 2),
+        ({"object": "list", "data": RESPONSE["output"]}, CALLED),
+    ],
+    ids=["items of an input", "a response", "responses", "the items of a conversation"],
+)
+def test_calls_are_read_out_of_openais_responses(document: Any, calls: tuple[Call, ...]) -> None:
+    assert parse_transcript(json.dumps(document, indent=1).encode()) == calls
+    if isinstance(document, list):
+        assert parse_transcript(lines(*document).encode()) == calls
+
+
+def langchain_messages() -> list[Any]:
+    """A conversation as LangChain has it: a call, and a call with broken arguments."""
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+    return [
+        SystemMessage("Plan."),
+        HumanMessage("Go."),
+        AIMessage(
+            [{"type": "tool_use", "id": "1", "name": "a", "input": {"x": 1}}],
+            tool_calls=[{"name": "a", "args": {"x": 1}, "id": "1"}],
+            invalid_tool_calls=[{"name": "b", "args": "{", "id": "2", "error": None}],
+        ),
+        ToolMessage("Done.", tool_call_id="1"),
+    ]
+
+
+@pytest.mark.parametrize("form", ["dict", "dumpd", "model_dump"])
+def test_calls_are_read_out_of_langchains_messages(form: str) -> None:
+    from langchain_core.load import dumpd
+    from langchain_core.messages import messages_to_dict
+
+    messages = langchain_messages()
+    dumped = {
+        "dict": lambda: messages_to_dict(messages),
+        "dumpd": lambda: [dumpd(each) for each in messages],  # type: ignore[no-untyped-call] # it has none
+        "model_dump": lambda: [each.model_dump() for each in messages],
+    }[form]()
+    assert parse_transcript(lines(*dumped).encode()) == (Call("a", {"x": 1}), Call("b", "{"))
+
+
+MALFORMED: dict[str, Any] = {
+    "a string": "hello",
+    "null": None,
+    "no role": {"content": "hello"},
+    "a block that is a string": {"role": "assistant", "content": ["hello"]},
+    "a block without a name": {"role": "assistant", "content": [{"type": "tool_use", "input": {}}]},
+    "tool_calls that are an object": {"role": "assistant", "tool_calls": {"name": "f"}},
+    "a tool call without a function": {"role": "assistant", "tool_calls": [{"id": "call_1"}]},
+    "a function without a name": {"role": "assistant", "tool_calls": [{"function": {"arguments": "{}"}}]},
+    "arguments that are an array": {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "f", "arguments": [1]}}],
+    },
+    "an item without a name": {"type": "function_call", "arguments": "{}"},
+    "an item of an unknown type": {"type": "unknown"},
+    "a response whose output is wrong": {"output": ["hello"]},
+    "a LangChain call that is a string": {"type": "ai", "content": "", "tool_calls": ["f"]},
+}
+
+
+def test_what_is_wrong_with_a_message_is_said_with_what_is_expected(snapshot: object) -> None:
+    shown = []
+    for name, message in MALFORMED.items():
+        with pytest.raises(TranscriptError) as caught:
+            parse_transcript(lines(MESSAGE, message).encode())
+        shown.append(f"{name}:\n  {caught.value}\n")
+    assert "".join(shown) == snapshot
+
+
+KEYS = [
+    "role",
+    "content",
+    "tool_calls",
+    "function",
+    "name",
+    "arguments",
+    "type",
+    "input",
+    "messages",
+    "output",
+    "data",
+    "kwargs",
+    "lc",
+    "args",
+    "additional_kwargs",
+]
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(KEYS),
+            inner | st.sampled_from(["assistant", "tool_use", "function", "ai", "function_call"]),
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.binary(max_size=40) | st.lists(json_values, max_size=3).map(lambda values: lines(*values).encode()))
+def test_whatever_the_bytes_there_are_calls_or_a_transcript_error(data: bytes) -> None:
+    try:
+        calls = parse_transcript(data)
+    except TranscriptError as error:
+        assert str(error)
+    else:
+        assert all(call.name for call in calls)

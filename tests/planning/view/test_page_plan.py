@@ -1,14 +1,205 @@
-"""A long plan on the page: where it opens, what it counts and hides, and what it says of one step."""
+"""A plan on the page: its versions, its steps, the search and the filters."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from browser import Page
-from page_data import call, in_memory, of_memory
+from page_data import call, in_memory, kept, of_memory, of_store, plans_of, run_of, with_tools
+
+from session import Session
+
+pytestmark = pytest.mark.browser
+
+Shown = Callable[..., Page]
+
+
+@pytest.fixture
+def nightly(tmp_path: Path) -> Any:
+    """A run with refusals, a failed call, a rewind and a fork."""
+    session, toolbox = kept(tmp_path / "plans.db")
+    first = {"title": "Reproduce it", "details": "On 3.12 only.\nSee the log."}
+    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=[first, "Find the cause", "Mend it"])
+    call(toolbox, "mark_step", step_id="S001", status="in_progress")
+    call(toolbox, "mark_step", step_id="S009", status="done")
+    call(toolbox, "mark_step", step_id="S001", status="done", note="It was the cookie")
+
+    def deploy() -> None:
+        raise ConnectionError("it is gone")
+
+    with_tools(session, deploy=deploy).call("deploy", {}, context={"actor": "bob"})
+    call(toolbox, "add_step", steps=["Tell the team"])
+    session.rewind(2, actor="ann")
+    session.fork(3, session_id="what-if")
+    assert session.store is not None
+    session.store.close()
+    return of_store(tmp_path / "plans.db")
+
+
+PLAN = """({ plan }) => plan && {
+    objective: plan.objective, status: plan.status, steps: plan.ids.map(id => plan.steps.get(id))
+}"""
+
+
+CHANGES = "#changes .entry b"  # their versions
+
+
+def plans_in(page: Page, versions: list[int]) -> dict[int, Any]:
+    """The plan of each version in the page, asked for in this order."""
+    asked = f"{json.dumps(versions)}.map(v => ({PLAN})(timeline.at(timeline.indexOf(v))))"
+    return dict(zip(versions, page.evaluate(asked), strict=True))
+
+
+def test_a_file_opens_without_an_error_and_asks_for_nothing(shown: Shown, nightly: Any) -> None:
+    page = shown(json.dumps(nightly))
+    for tab in page.evaluate("[...document.querySelectorAll('[role=tab]')].map(each => each.dataset.tab)"):
+        page.click(f"#tab-{tab}")
+    assert page.errors == []
+    assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
+    assert len(page.requests) - sum(url.startswith("data:") for url in page.requests) == 1
+
+
+def test_keys_and_buttons_and_the_slider_step_through_the_versions(shown: Shown, nightly: Any) -> None:
+    page = shown(json.dumps(nightly))
+    seen = []
+    for key in ("ArrowLeft", "Home", "ArrowRight", "ArrowRight", "End"):
+        page.press(key)
+        seen.append(page.text("#where"))
+    for button in ("first", "next", "next", "previous", "last"):
+        page.click(f"#{button}")
+        seen.append(page.text("#where"))
+    page.evaluate("slider.value = 4; slider.dispatchEvent(new Event('input'))")
+    page.settle()
+    seen.append(page.text("#where"))
+    assert [each.removesuffix(" of 7") for each in seen] == [
+        f"Version {version}" for version in (6, 0, 1, 2, 7, 0, 1, 2, 1, 7, 4)
+    ]
+    assert page.evaluate("slider.getAttribute('aria-valuetext')") == (
+        "Version 4 of 7: S001 done: It was the cookie."
+    )
+
+
+def test_what_a_version_changed_is_marked_in_the_plan(shown: Shown, nightly: Any) -> None:
+    page = shown(json.dumps(nightly), part="#v=4")
+    assert page.texts(".step.changed") == [
+        "S001Reproduce it\ndone\nin progress → done, notes changed\n"
+        "On 3.12 only.\nSee the log.\nIt was the cookie"
+    ]
+    page.press("End")
+    assert page.text("#plan-summary") == "Removed 1 step:\nS004 Tell the team"
+
+
+def test_a_version_is_said_to_those_who_cannot_see_it(shown: Shown, nightly: Any) -> None:
+    page = shown(json.dumps(nightly))
+    page.press("Home")
+    page.press("ArrowRight")
+    page.press("ArrowRight")
+    page.wait("$('announcement').textContent === 'Version 2 of 7: S001 in_progress.'")
+
+
+def test_a_link_opens_its_version_and_back_goes_back(shown: Shown, nightly: Any) -> None:
+    page = shown(json.dumps(nightly), part="#v=3")
+    assert page.text("#where") == "Version 3 of 7"
+    page.click("#changes-box a[href='#v=5']")
+    page.wait("$('where').textContent === 'Version 5 of 7'")
+    page.press("ArrowRight")
+    page.wait("location.hash === '#v=6'")
+    page.evaluate("history.back()")
+    page.wait("$('where').textContent === 'Version 5 of 7'")
+    page.evaluate("history.back()")
+    page.wait("$('where').textContent === 'Version 3 of 7'")
+    page.evaluate("history.forward()")
+    page.wait("$('where').textContent === 'Version 5 of 7'")
+
+
+def test_the_search_finds_changes_steps_and_calls(shown: Shown, nightly: Any) -> None:
+    page = shown(json.dumps(nightly), part="#v=5")
+    page.press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
+    page.type("cookie")
+    page.wait("$('matches').textContent === '1 of 7 changes'")
+    page.settle()
+    assert page.texts(CHANGES) == ["4"]
+    assert page.text("#plan-summary").splitlines()[0] == "1 of 3 steps match the search."
+    assert page.evaluate("document.querySelector('#plan mark').innerText") == "cookie"
+    page.press("Escape")
+    page.wait("$('matches').textContent === '7 changes'")
+    page.press("/")
+    page.type("DEPLOY")
+    page.wait("$('matches').textContent === '1 of 7 changes'")
+    page.settle()
+    assert page.texts(CHANGES) == ["5"]
+
+
+def test_filters_let_through_what_they_name(shown: Shown, nightly: Any) -> None:
+    page = shown(json.dumps(nightly))
+    wanted = {
+        "plan": ["1", "2", "4", "6", "7"], "calls": ["1", "2", "3", "4", "5", "6"], "refused": ["3"],
+        "failed": ["5"], "rewind": ["7"], "refused failed": ["3", "5"],
+    }  # fmt: skip
+    for names, versions in wanted.items():
+        for name in names.split():
+            page.click(f"[data-filter={name}]")
+        assert page.texts(CHANGES) == versions
+        for name in names.split():
+            page.click(f"[data-filter={name}]")
+    page.evaluate("document.querySelector('#filters select').value = 'ann'")
+    page.evaluate("document.querySelector('#filters select').dispatchEvent(new Event('change'))")
+    page.settle()
+    assert page.texts(CHANGES) == ["7"]
+
+
+def test_the_family_is_a_tree(shown: Shown, nightly: Any) -> None:
+    page = shown(json.dumps(nightly))
+    page.click("#tab-family")
+    assert page.texts(".tree ul ul .member") == ["Fix the login\nwhat-if\nworking\n0 of 3 done"]
+    assert page.text(".tree [aria-current] code") == "nightly"
+
+
+def test_the_graph_shows_the_states_of_its_version(shown: Shown) -> None:
+    session = Session()
+    run_of(session)
+    data = of_memory(session)
+    page = shown(json.dumps(data))
+    labels = (
+        "[...document.querySelectorAll('.node')].map(each => each.ariaLabel.replace(/, \\d+ ms/, '')).sort()"
+    )
+    assert page.evaluate(labels) == [
+        "bad, tool bad, failed",
+        "fetch, tool fetch, completed",
+        "parse, tool parse, completed",
+        "say, tool say, completed",
+        "use, tool use, skipped",
+    ]
+    page.press("Home")
+    page.press("ArrowRight")
+    page.wait(f"{labels}.every(each => each.endsWith(', pending'))")
+    page.evaluate("choose('fetch')")
+    assert page.text("#step .head-of")[:-2] == "fetch\npending"
+
+
+def test_the_page_has_the_plan_of_each_version_in_any_order(shown: Shown, nightly: Any) -> None:
+    session, toolbox = in_memory()
+    call(toolbox, "setup_plan", objective="Grow", initial_steps=["Begin"])
+    for number in range(120):
+        call(toolbox, "mark_step", step_id="S001", status="in_progress", note=f"note {number}")
+        call(toolbox, "add_step", steps=[f"Step {number}"])
+        if number % 50 == 40:
+            session.rewind(session.version - 30)
+    for data in (nightly, of_memory(session)):
+        plans = plans_of(data)
+        page = shown(json.dumps(data))
+        for versions in (
+            sorted(plans),
+            sorted(plans, reverse=True),
+            sorted(plans, key=lambda v: v * 7919 % 101),
+        ):
+            assert plans_in(page, versions) == plans
+
 
 pytestmark = pytest.mark.browser
 

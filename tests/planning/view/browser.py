@@ -236,9 +236,13 @@ class Page:
 
     def texts(self, selector: str) -> list[str]:
         """Return the texts that a person reads in all elements that a selector finds."""
+        return self.values(selector, "innerText")
+
+    def values(self, selector: str, field: str = "textContent") -> list[Any]:
+        """Return a field of all elements that a selector finds."""
         found = f"[...document.querySelectorAll({json.dumps(selector)})]"
-        texts: list[str] = self.evaluate(f"{found}.map(each => each.innerText)")
-        return texts
+        values: list[Any] = self.evaluate(f"{found}.map(each => each.{field})")
+        return values
 
     def click(self, selector: str) -> None:
         """Click an element."""

@@ -132,7 +132,7 @@ def run_of(session: Session) -> None:
     run_workflow(a_workflow(), Capabilities(tools=tools), session=session)
 
 
-def a_run_of(steps: dict[str, list[str]], fails: str = "") -> str:
+def a_run_of(steps: dict[str, list[str]], fails: str = "") -> Any:
     """A run of a workflow as the page has it; one of its tools may fail."""
 
     def tool(name: str) -> Any:
@@ -145,7 +145,7 @@ def a_run_of(steps: dict[str, list[str]], fails: str = "") -> str:
 
     session = Session()
     run_workflow(a_workflow(steps), Capabilities(tools={name: tool(name) for name in steps}), session=session)
-    return json.dumps(of_memory(session))
+    return of_memory(session)
 
 
 @contextmanager

@@ -6,13 +6,13 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
 import pytest
 from browser import Page
 from page_data import of_memory
+from page_stage import Opened
 
 from planning import Plan, PlanStep
 from planning.suite.tools import register_plan
@@ -73,8 +73,6 @@ def test_no_text_of_the_data_acts_in_the_page(text: str) -> None:
     assert page.decode().count("<") == export_page("{}").decode().count("<")
 
 
-pytestmark = pytest.mark.browser
-
 TEXTS = [
     "</script><script>alert(1)</script>", "<!--", "<!--<script>", "]]>", "a\u2028b\u2029c",
     "<img src=x onerror=alert(1)>", "&lt;b&gt;", "\"'`", "javascript:alert(1)", "${7*7}", "{{7*7}}",
@@ -92,7 +90,7 @@ ELEMENTS = "iframe, img, base, form, object, embed, a[href*=evil], script[src], 
 
 
 @pytest.fixture(scope="module")
-def hostile() -> str:
+def hostile() -> Any:
     """A run in which each text is an objective, a title, details and a note."""
     session = Session()
     register_plan(session)
@@ -106,52 +104,49 @@ def hostile() -> str:
                 for each in range(number + 1)
             )
             session.dispatch(Plan(text, "active", steps))
-        return json.dumps(of_memory(session))
+        return of_memory(session)
 
 
-def test_each_title_is_shown_as_it_is(shown: Callable[..., Page], hostile: str) -> None:
+@pytest.mark.browser
+def test_each_title_is_shown_as_it_is(shown: Opened, hostile: str) -> None:
     page = shown(hostile)
-    elements = page.evaluate(
-        "document.querySelectorAll('script, style, title, meta, template, details').length"
-    )
+    elements = len(page.values("script, style, title, meta, template, details"))
     page.evaluate("planRows.all = true; planRows.draw()")
     page.evaluate("document.querySelectorAll('.step button:not(.id)').forEach(each => each.click())")
-    names = page.evaluate(
-        "[...document.querySelectorAll('.step .name > .text')]"
-        ".map(each => JSON.stringify((each.querySelector('span') ?? each).textContent))"
-    )
-    assert [json.loads(each) for each in names] == TEXTS
-    assert page.evaluate(f"document.querySelectorAll({json.dumps(ELEMENTS)}).length") == 0
-    assert (
-        page.evaluate("document.querySelectorAll('script, style, title, meta, template, details').length")
-        == elements
-    )
+    names = "[...document.querySelectorAll('.step .name > .text')]"
+    text = "JSON.stringify((each.querySelector('span') ?? each).textContent)"
+    assert [json.loads(each) for each in page.evaluate(f"{names}.map(each => {text})")] == TEXTS
+    assert page.values(ELEMENTS) == []
+    assert len(page.values("script, style, title, meta, template, details")) == elements
 
 
-def test_no_text_acts_at_any_version(shown: Callable[..., Page], hostile: str) -> None:
+def nothing_acted(page: Page) -> None:
+    page.settle()
+    assert (page.dialogs, page.errors) == ([], [])
+    assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
+
+
+@pytest.mark.browser
+def test_no_text_acts_at_any_version(shown: Opened, hostile: str) -> None:
     page = shown(hostile)
     for index in range(len(TEXTS) + 1):
         page.evaluate(f"show({index}, {{ settles: false }}); render()")
         for tab in ("plan", "totals"):
             page.evaluate(f"openTab('{tab}')")
-        assert page.evaluate(f"document.querySelectorAll({json.dumps(ELEMENTS)}).length") == 0
-    page.settle()
-    assert page.dialogs == []
-    assert page.errors == []
-    assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
+        assert page.values(ELEMENTS) == []
+    nothing_acted(page)
 
 
-def test_a_text_does_not_turn_what_stands_beside_it(shown: Callable[..., Page], hostile: str) -> None:
+@pytest.mark.browser
+def test_a_text_does_not_turn_what_stands_beside_it(shown: Opened, hostile: str) -> None:
     page = shown(hostile)
     page.evaluate("planRows.all = true; planRows.draw()")
-    kinds: Any = page.evaluate(
-        "[...new Set([...document.querySelectorAll('.step .text, .entry .text, #title')]"
-        ".map(each => getComputedStyle(each).unicodeBidi))]"
-    )
-    assert kinds == ["isolate"]
+    texts = "[...document.querySelectorAll('.step .text, .entry .text, #title')]"
+    assert set(page.evaluate(f"{texts}.map(each => getComputedStyle(each).unicodeBidi)")) == {"isolate"}
 
 
-def test_a_search_for_a_pattern_looks_for_its_characters(shown: Callable[..., Page], hostile: str) -> None:
+@pytest.mark.browser
+def test_a_search_for_a_pattern_looks_for_its_characters(shown: Opened, hostile: str) -> None:
     page = shown(hostile)
     for text in ("${7*7}", "]]>", "<img src=x onerror=alert(1)>", "\\u003c/script>", "(", "[", "\\"):
         page.evaluate(f"$('search').value = {json.dumps(text)}; search()")
@@ -159,7 +154,8 @@ def test_a_search_for_a_pattern_looks_for_its_characters(shown: Callable[..., Pa
     assert page.errors == []
 
 
-def test_no_text_of_a_workflow_acts_and_each_is_shown_as_it_is(shown: Callable[..., Page]) -> None:
+@pytest.mark.browser
+def test_no_text_of_a_workflow_acts_and_each_is_shown_as_it_is(shown: Opened) -> None:
     def say(number: int) -> object:
         if number % 3 == 0:
             raise ToolError(TEXTS[number])
@@ -174,15 +170,11 @@ def test_no_text_of_a_workflow_acts_and_each_is_shown_as_it_is(shown: Callable[.
     )  # fmt: skip
     session = Session()
     run_workflow(Workflow(goal=TEXTS[0], steps=steps), Capabilities(tools={"say": say}), session=session)
-    page = shown(json.dumps(of_memory(session)), width=1440)
+    page = shown(of_memory(session), width=1440)
     for number, text in enumerate(TEXTS):
         page.evaluate(f"choose(graph.data.nodes[{number}].id); openTab('answer'); openTab('step')")
-        assert page.evaluate("document.querySelector('#step h2').textContent") == f"{text[:40]} {number}"
-        assert page.evaluate(f"document.querySelectorAll({json.dumps(ELEMENTS)}).length") == 0
+        assert page.values("#step h2")[0] == f"{text[:40]} {number}"
+        assert page.values(ELEMENTS) == []
         if number % 3 == 2 and len(text) < 1_000:
-            code = "[...document.querySelectorAll('#step pre, #step code.text')].at(-1).textContent"
-            assert json.loads(page.evaluate(code))["text"] == text
-    page.settle()
-    assert page.dialogs == []
-    assert page.errors == []
-    assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
+            assert json.loads(page.values("#step pre, #step code.text")[-1])["text"] == text
+    nothing_acted(page)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Page
 from page_data import call, in_memory, kept, of_memory, of_store, plans_of, run_of, with_tools
+from page_stage import Opened
 
 from session import Session
 
 pytestmark = pytest.mark.browser
-
-Shown = Callable[..., Page]
 
 
 @pytest.fixture
@@ -43,28 +41,20 @@ def nightly(tmp_path: Path) -> Any:
 PLAN = """({ plan }) => plan && {
     objective: plan.objective, status: plan.status, steps: plan.ids.map(id => plan.steps.get(id))
 }"""
-
-
 CHANGES = "#changes .entry b"  # their versions
 
 
-def plans_in(page: Page, versions: list[int]) -> dict[int, Any]:
-    """The plan of each version in the page, asked for in this order."""
-    asked = f"{json.dumps(versions)}.map(v => ({PLAN})(timeline.at(timeline.indexOf(v))))"
-    return dict(zip(versions, page.evaluate(asked), strict=True))
-
-
-def test_a_file_opens_without_an_error_and_asks_for_nothing(shown: Shown, nightly: Any) -> None:
-    page = shown(json.dumps(nightly))
-    for tab in page.evaluate("[...document.querySelectorAll('[role=tab]')].map(each => each.dataset.tab)"):
+def test_a_file_opens_without_an_error_and_asks_for_nothing(shown: Opened, nightly: Any) -> None:
+    page = shown(nightly)
+    for tab in page.values("[role=tab]", "dataset.tab"):
         page.click(f"#tab-{tab}")
     assert page.errors == []
     assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
-    assert len(page.requests) - sum(url.startswith("data:") for url in page.requests) == 1
+    assert len([url for url in page.requests if not url.startswith("data:")]) == 1
 
 
-def test_keys_and_buttons_and_the_slider_step_through_the_versions(shown: Shown, nightly: Any) -> None:
-    page = shown(json.dumps(nightly))
+def test_keys_and_buttons_and_the_slider_step_through_the_versions(shown: Opened, nightly: Any) -> None:
+    page = shown(nightly)
     seen = []
     for key in ("ArrowLeft", "Home", "ArrowRight", "ArrowRight", "End"):
         page.press(key)
@@ -83,26 +73,23 @@ def test_keys_and_buttons_and_the_slider_step_through_the_versions(shown: Shown,
     )
 
 
-def test_what_a_version_changed_is_marked_in_the_plan(shown: Shown, nightly: Any) -> None:
-    page = shown(json.dumps(nightly), part="#v=4")
+def test_what_a_version_changed_is_marked_in_the_plan_and_said_to_those_who_cannot_see_it(
+    shown: Opened, nightly: Any
+) -> None:
+    page = shown(nightly, part="#v=4")
     assert page.texts(".step.changed") == [
         "S001Reproduce it\ndone\nin progress → done, notes changed\n"
         "On 3.12 only.\nSee the log.\nIt was the cookie"
     ]
+    for key in ("ArrowLeft", "ArrowLeft"):
+        page.press(key)
+    page.wait("$('announcement').textContent === 'Version 2 of 7: S001 in_progress.'")
     page.press("End")
     assert page.text("#plan-summary") == "Removed 1 step:\nS004 Tell the team"
 
 
-def test_a_version_is_said_to_those_who_cannot_see_it(shown: Shown, nightly: Any) -> None:
-    page = shown(json.dumps(nightly))
-    page.press("Home")
-    page.press("ArrowRight")
-    page.press("ArrowRight")
-    page.wait("$('announcement').textContent === 'Version 2 of 7: S001 in_progress.'")
-
-
-def test_a_link_opens_its_version_and_back_goes_back(shown: Shown, nightly: Any) -> None:
-    page = shown(json.dumps(nightly), part="#v=3")
+def test_a_link_opens_its_version_and_back_goes_back(shown: Opened, nightly: Any) -> None:
+    page = shown(nightly, part="#v=3")
     assert page.text("#where") == "Version 3 of 7"
     page.click("#changes-box a[href='#v=5']")
     page.wait("$('where').textContent === 'Version 5 of 7'")
@@ -116,8 +103,8 @@ def test_a_link_opens_its_version_and_back_goes_back(shown: Shown, nightly: Any)
     page.wait("$('where').textContent === 'Version 5 of 7'")
 
 
-def test_the_search_finds_changes_steps_and_calls(shown: Shown, nightly: Any) -> None:
-    page = shown(json.dumps(nightly), part="#v=5")
+def test_the_search_finds_changes_steps_and_calls(shown: Opened, nightly: Any) -> None:
+    page = shown(nightly, part="#v=5")
     page.press("/")
     assert page.evaluate("document.activeElement.id") == "search"
     page.type("cookie")
@@ -135,8 +122,8 @@ def test_the_search_finds_changes_steps_and_calls(shown: Shown, nightly: Any) ->
     assert page.texts(CHANGES) == ["5"]
 
 
-def test_filters_let_through_what_they_name(shown: Shown, nightly: Any) -> None:
-    page = shown(json.dumps(nightly))
+def test_filters_let_through_what_they_name(shown: Opened, nightly: Any) -> None:
+    page = shown(nightly)
     wanted = {
         "plan": ["1", "2", "4", "6", "7"], "calls": ["1", "2", "3", "4", "5", "6"], "refused": ["3"],
         "failed": ["5"], "rewind": ["7"], "refused failed": ["3", "5"],
@@ -153,22 +140,19 @@ def test_filters_let_through_what_they_name(shown: Shown, nightly: Any) -> None:
     assert page.texts(CHANGES) == ["7"]
 
 
-def test_the_family_is_a_tree(shown: Shown, nightly: Any) -> None:
-    page = shown(json.dumps(nightly))
+def test_the_family_is_a_tree(shown: Opened, nightly: Any) -> None:
+    page = shown(nightly)
     page.click("#tab-family")
     assert page.texts(".tree ul ul .member") == ["Fix the login\nwhat-if\nworking\n0 of 3 done"]
     assert page.text(".tree [aria-current] code") == "nightly"
 
 
-def test_the_graph_shows_the_states_of_its_version(shown: Shown) -> None:
+def test_the_graph_shows_the_states_of_its_version(shown: Opened) -> None:
     session = Session()
     run_of(session)
     data = of_memory(session)
-    page = shown(json.dumps(data))
-    labels = (
-        "[...document.querySelectorAll('.node')].map(each => each.ariaLabel.replace(/, \\d+ ms/, '')).sort()"
-    )
-    assert page.evaluate(labels) == [
+    page = shown(data)
+    assert sorted(re.sub(r", \d+ ms", "", label) for label in page.values(".node", "ariaLabel")) == [
         "bad, tool bad, failed",
         "fetch, tool fetch, completed",
         "parse, tool parse, completed",
@@ -177,12 +161,12 @@ def test_the_graph_shows_the_states_of_its_version(shown: Shown) -> None:
     ]
     page.press("Home")
     page.press("ArrowRight")
-    page.wait(f"{labels}.every(each => each.endsWith(', pending'))")
+    page.wait("[...document.querySelectorAll('.node')].every(each => each.ariaLabel.endsWith(', pending'))")
     page.evaluate("choose('fetch')")
     assert page.text("#step .head-of")[:-2] == "fetch\npending"
 
 
-def test_the_page_has_the_plan_of_each_version_in_any_order(shown: Shown, nightly: Any) -> None:
+def test_the_page_has_the_plan_of_each_version_in_any_order(shown: Opened, nightly: Any) -> None:
     session, toolbox = in_memory()
     call(toolbox, "setup_plan", objective="Grow", initial_steps=["Begin"])
     for number in range(120):
@@ -192,18 +176,15 @@ def test_the_page_has_the_plan_of_each_version_in_any_order(shown: Shown, nightl
             session.rewind(session.version - 30)
     for data in (nightly, of_memory(session)):
         plans = plans_of(data)
-        page = shown(json.dumps(data))
-        for versions in (
-            sorted(plans),
-            sorted(plans, reverse=True),
-            sorted(plans, key=lambda v: v * 7919 % 101),
-        ):
-            assert plans_in(page, versions) == plans
+        page = shown(data)
+        orders = (lambda v: v, lambda v: -v, lambda v: v * 7919 % 101)
+        for versions in (sorted(plans, key=order) for order in orders):
+            asked = f"{json.dumps(versions)}.map(v => ({PLAN})(timeline.at(timeline.indexOf(v))))"
+            assert dict(zip(versions, page.evaluate(asked), strict=True)) == plans
 
 
 pytestmark = pytest.mark.browser
 
-Shown = Callable[..., Page]
 FOUND = {"files": ["login.py", "cookie.py"], "lines": {"login.py": [12, 40], "cookie.py": [7, 8, 9]}}
 IN_SIGHT = """(() => { const frame = $('plan-box').getBoundingClientRect();
   return [...document.querySelectorAll('.step')].filter(each => {
@@ -227,28 +208,28 @@ def long() -> Any:
     return of_memory(session)
 
 
-def chips(page: Page) -> list[str]:
-    """The buttons that count steps."""
-    texts: list[str] = page.evaluate("[...$('plan-bar').children].map(each => each.textContent)")
-    return texts
-
-
 @pytest.mark.parametrize("width", [360, 1440])
 def test_a_long_plan_opens_at_the_step_at_hand_with_what_comes_next(
-    shown: Shown, long: Any, width: int
+    shown: Opened, long: Any, width: int
 ) -> None:
-    page = shown(json.dumps(long), width=width, height=740)
+    page = shown(long, width=width, height=740)
     assert {"S041", "S042", "S043", "S044"} <= set(page.evaluate(IN_SIGHT))
 
 
-def test_a_link_to_a_version_opens_at_what_it_changed(shown: Shown, long: Any) -> None:
-    page = shown(json.dumps(long), part="#v=5", width=1440)
+def test_a_link_to_a_version_opens_at_what_it_changed(shown: Opened, long: Any) -> None:
+    page = shown(long, part="#v=5", width=1440)
     assert "S003" in page.evaluate(IN_SIGHT)
 
 
-def test_a_plan_counts_its_steps_by_status_and_shows_those_that_are_chosen(shown: Shown, long: Any) -> None:
-    page = shown(json.dumps(long), width=1440, height=900)
-    assert chips(page) == ["pending 18", "in progress 1", "blocked 1", "done 40", "Hide done"]
+def test_a_plan_counts_its_steps_by_status_and_shows_those_that_are_chosen(shown: Opened, long: Any) -> None:
+    page = shown(long, width=1440, height=900)
+    assert page.values("#plan-bar > *") == [
+        "pending 18",
+        "in progress 1",
+        "blocked 1",
+        "done 40",
+        "Hide done",
+    ]
     page.click("#plan-bar [data-status=blocked]")
     page.click("#plan-bar [data-status=in_progress]")
     assert page.texts(".step .id") == ["S020", "S042"]
@@ -263,33 +244,31 @@ def test_a_plan_counts_its_steps_by_status_and_shows_those_that_are_chosen(shown
     assert page.texts(".step .id")[0] == "S001"
 
 
-def test_a_step_that_is_done_or_pending_has_its_icon_alone(shown: Shown, long: Any) -> None:
-    page = shown(json.dumps(long), width=1440, height=900)
-    badges = "[...document.querySelectorAll('.step .badge')].map(each => each.textContent)"
-    assert page.evaluate(badges) == ["in progress"]
+def test_a_step_that_is_done_or_pending_has_its_icon_alone(shown: Opened, long: Any) -> None:
+    page = shown(long, width=1440, height=900)
+    assert page.values(".step .badge") == ["in progress"]
     page.click("#plan-bar [data-status=blocked]")
-    assert page.evaluate(badges) == ["blocked"]
+    assert page.values(".step .badge") == ["blocked"]
     page.click("#plan-bar [data-status=blocked]")
     page.click("#plan-bar [data-status=done]")
-    assert page.evaluate(badges) == []
-    assert page.evaluate("document.querySelector('.step .unseen').textContent") == "done"
+    assert page.values(".step .badge") == []
+    assert page.values(".step .unseen")[0] == "done"
 
 
-def test_a_click_on_a_step_lists_its_changes(shown: Shown, long: Any) -> None:
-    page = shown(json.dumps(long), part="#v=11", width=1440)
-    page.evaluate(
-        "[...document.querySelectorAll('.step .id')].find(each => each.textContent === 'S009').click()"
-    )
+CLICK_S009 = "[...document.querySelectorAll('.step .id')].find(each => each.textContent === 'S009').click()"
+
+
+def test_a_click_on_a_step_lists_its_changes(shown: Opened, long: Any) -> None:
+    page = shown(long, part="#v=11", width=1440)
+    page.evaluate(CLICK_S009)
     page.settle()
     assert page.texts("#changes .entry b") == ["1", "11", "45"]
     assert page.text("#matches") == "3 of 45 changes"
     assert page.text("#filters [data-filter=step]") == "Step S009 \u00d7"
     page.click("#filters [data-filter=step]")
     assert page.text("#matches") == "45 changes"
-    narrow = shown(json.dumps(long), part="#v=11", width=360)
-    narrow.evaluate(
-        "[...document.querySelectorAll('.step .id')].find(each => each.textContent === 'S009').click()"
-    )
+    narrow = shown(long, part="#v=11", width=360)
+    narrow.evaluate(CLICK_S009)
     narrow.settle()
     assert narrow.evaluate("$('tab-changes').ariaSelected") == "true"
     assert narrow.texts("#changes .entry b") == ["1", "11", "45"]
@@ -299,9 +278,9 @@ def test_a_click_on_a_step_lists_its_changes(shown: Shown, long: Any) -> None:
     ("text", "steps", "changes"), [("blocked", ["S020"], ["22"]), ("in progress", ["S042"], ["44"])]
 )
 def test_the_search_finds_statuses(
-    shown: Shown, long: Any, text: str, steps: list[str], changes: list[str]
+    shown: Opened, long: Any, text: str, steps: list[str], changes: list[str]
 ) -> None:
-    page = shown(json.dumps(long), width=1440)
+    page = shown(long, width=1440)
     page.press("/")
     page.type(text)
     page.wait("$('matches').textContent === '1 of 45 changes'")
@@ -309,8 +288,8 @@ def test_the_search_finds_statuses(
     assert (page.texts(".step .id"), page.texts("#changes .entry b")) == (steps, changes)
 
 
-def test_json_in_a_note_is_code_and_folded(shown: Shown, long: Any) -> None:
-    page = shown(json.dumps(long), part="#v=12", width=1440)
+def test_json_in_a_note_is_code_and_folded(shown: Opened, long: Any) -> None:
+    page = shown(long, part="#v=12", width=1440)
     step = "[...document.querySelectorAll('.step')].find(each => each.innerText.startsWith('S010'))"
     assert page.evaluate(f"{step}.querySelectorAll('pre').length") == 0
     assert page.evaluate(f"{step}.querySelector('.fold span').textContent") == "JSON, 2 fields"
@@ -323,9 +302,9 @@ def test_json_in_a_note_is_code_and_folded(shown: Shown, long: Any) -> None:
 
 
 def test_json_in_the_words_of_a_change_is_a_sign_in_the_list_and_code_beside_it(
-    shown: Shown, long: Any
+    shown: Opened, long: Any
 ) -> None:
-    page = shown(json.dumps(long), part="#v=12", width=1440)
+    page = shown(long, part="#v=12", width=1440)
     assert page.text("#changes [aria-current] .body") == "S010 done: {\u2026}."
     page.click("#change .lead .fold")
     assert json.loads(page.evaluate("document.querySelector('#change .lead pre').textContent")) == FOUND

@@ -41,6 +41,18 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> str:
     return shown + (f"--- stdout\n{result.stdout}" if result.stdout else "")
 
 
+def refused(reason: str) -> str:
+    """What a run shows that is refused."""
+    return f"exit code 2\n--- stderr\nplanning: {reason}\n"
+
+
+def printed(*arguments: str, stdin: str | bytes | None = None) -> Any:
+    """The JSON that a run prints, and nothing else."""
+    shown = run(*arguments, stdin=stdin)
+    assert shown.startswith("exit code 0\n--- stdout\n"), shown
+    return json.loads(shown.removeprefix("exit code 0\n--- stdout\n"))
+
+
 def runs(commands: Iterable[str], before: str = "") -> str:
     """What several commands show, each below its line."""
     return "".join(f"-- {each}\n{run(*shlex.split(before + each))}" for each in commands)

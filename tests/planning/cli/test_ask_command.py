@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from chat_server import ChatServer, failure, is_silent, reply, says
-from cli_runs import ROOT, in_terminal, run, run_without, runs, started
+from cli_runs import ROOT, in_terminal, run, runs, started
 from syrupy.assertion import SnapshotAssertion
 
 from examples.shop import create_database
@@ -21,6 +21,7 @@ KEY = "sk-very-secret-1234"
 COUNT = "SELECT count(*) AS customers FROM customers"
 SPENT = "Which customers spent the most?"
 OPEN = "SELECT id, ordered_on FROM orders WHERE status = '{}' ORDER BY id"
+SLOW = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 OSLO = "SELECT customers.name FROM customers JOIN cities ON cities.id = city_id WHERE cities.name = 'Oslo'"
 
 
@@ -127,9 +128,7 @@ def test_no_more_rows_are_read_than_were_asked_for() -> None:
 
 
 def test_a_statement_has_no_more_time_than_it_is_given() -> None:
-    Path("slow.sql").write_text(
-        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
-    )
+    Path("slow.sql").write_text(SLOW)
     shown = ask("--sql-from", "slow.sql", "--timeout", "0.3")
     assert shown.startswith("exit code 1\n")
     assert "0.3 s" in shown.splitlines()[-1]
@@ -148,12 +147,8 @@ def test_a_model_writes_the_sql(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each["key"] for each in server.requests] == [f"Bearer {KEY}"] * 2
     assert "one SQLite SELECT" in server.requests[0]["body"]["messages"][0]["content"]
     assert "shop" not in json.dumps(server.requests[0]["body"]["messages"][1])
-    assert [each["role"] for each in server.requests[1]["body"]["messages"]] == [
-        "system",
-        "user",
-        "assistant",
-        "user",
-    ]
+    roles = [each["role"] for each in server.requests[1]["body"]["messages"]]
+    assert roles == ["system", "user", "assistant", "user"]
     assert KEY not in shown
 
 
@@ -196,11 +191,6 @@ def test_the_models_prompt_has_as_many_characters_as_it_may() -> None:
 
 # Nothing is asked
 
-SHOP = ["--db", "shop.db"]
-FROM_FILE = [*SHOP, "--sql-from", "count.sql"]
-FROM_MODEL = ["How many?", *SHOP, "--model", "m"]
-
-
 REFUSED = [
     "'How many?' --db shop.db",
     "'How many?'",
@@ -225,57 +215,38 @@ def test_what_cannot_be_asked_is_refused(snapshot: SnapshotAssertion) -> None:
     assert shown == snapshot
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("missing", "options", "line"),
-    [
-        (
-            "langgraph",
-            FROM_FILE,
-            "the graphs need LangGraph (langgraph is missing); install it with pip install"
-            " 'session-planning[agent]'",
-        ),
-        (
-            "openai",
-            [*FROM_MODEL, "--base-url", "http://127.0.0.1:1"],
-            "asking a model needs the openai client: pip install 'session-planning[openai]'",
-        ),
-    ],
-)
-def test_without_an_extra_it_says_what_to_install(missing: str, options: list[str], line: str) -> None:
-    assert run_without(missing, "ask", *options) == f"exit code 2\n--- stderr\nplanning: {line}\n"
-
-
-pytestmark = pytest.mark.slow
+# As a process
 
 ASK = ["ask", "--db", "shop.db", "--sql-from"]
-SLOW = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 
 
-@pytest.fixture(autouse=True)
-def shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shop in the folder, in which temporary files are made too."""
-    (folder / "temporary").mkdir()
+@pytest.fixture
+def temporary(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the processes make temporary files."""
     monkeypatch.setenv("TMPDIR", str(folder / "temporary"))
-    create_database("shop.db")
-    (folder / "slow.sql").write_text(SLOW)
-    (folder / "count.sql").write_text("SELECT count(*) AS customers FROM customers")
+    (folder / "temporary").mkdir()
+    return folder / "temporary"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_and_leaves_nothing_behind(number: signal.Signals, code: int, folder: Path) -> None:
+def test_a_signal_ends_it_and_leaves_nothing_behind(
+    number: signal.Signals, code: int, temporary: Path
+) -> None:
+    Path("slow.sql").write_text(SLOW)
     running = started(*ASK, "slow.sql", "--timeout", "60", start_new_session=True)
     assert running.stderr is not None
     while not running.stderr.readline().startswith("S003 in_progress"):
         assert running.poll() is None
     running.send_signal(number)
     assert (*running.communicate(timeout=30), running.returncode) == ("", "", code)
-    assert list((folder / "temporary").iterdir()) == []
+    assert list(temporary.iterdir()) == []
     with pytest.raises(ProcessLookupError):
         os.killpg(running.pid, 0)  # no process of its group is left
 
 
-def test_a_reader_that_goes_away_ends_it_quietly_and_leaves_nothing_behind(folder: Path) -> None:
+@pytest.mark.slow
+def test_a_reader_that_goes_away_ends_it_quietly_and_leaves_nothing_behind(temporary: Path) -> None:
     running = started(*ASK, "count.sql")
     assert running.stdout is not None
     assert running.stderr is not None
@@ -284,4 +255,4 @@ def test_a_reader_that_goes_away_ends_it_quietly_and_leaves_nothing_behind(folde
         running.stdout.close()
         assert errors.read().endswith("\n1 row\n")
     assert running.returncode == 1
-    assert list((folder / "temporary").iterdir()) == []
+    assert list(temporary.iterdir()) == []

@@ -31,7 +31,6 @@ from planning.view.document import Document, RunData
 from planning.view.sources import family_of
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session, ToolInvoked
-from session.stores import SqliteStore
 
 
 def timeless(value: Any) -> Any:
@@ -100,48 +99,39 @@ def test_a_thousand_marks_are_less_than_300_kilobytes(tmp_path: Path) -> None:
     assert len(json.dumps(data, separators=(",", ":"))) < 250_000
 
 
-def test_the_family_of_a_session_is_its_line_and_its_forks(tmp_path: Path) -> None:
+def test_the_family_of_a_session_is_its_line_its_forks_and_those_that_work_for_it(tmp_path: Path) -> None:
     path = tmp_path / "plans.db"
-    session, toolbox = kept(path)
+    lead, toolbox = kept(path, "lead")
     call(toolbox, "setup_plan", objective="Fix the login", initial_steps=["One", "Two"])
     call(toolbox, "mark_step", step_id="S001", status="done")
-    session.fork(1, session_id="what-if")
+    lead.fork(1, session_id="what-if")
     fork, tools = kept(path, "what-if")
     call(tools, "mark_step", step_id="S002", status="done")
     fork.fork(session_id="deeper")
-    other, tools = kept(path, "alone")
-    call(tools, "setup_plan", objective="Else", initial_steps=["One"])
+    worker = Session(session_id="worker", store=lead.store, parent=lead)
+    helper = Session(session_id="helper", store=lead.store, parent=worker)
+    for session in (worker, helper):
+        register_plan(session)
+        session.dispatch(SetupPlan("Help"))
+    worker.fork(session_id="trial")
+    call(kept(path, "alone")[1], "setup_plan", objective="Else", initial_steps=["One"])
     store = PastStore(path)
     heads = {str(head.session_id): head for head in store.sessions()}
-    plan = {"state": "working", "total": 2, "title": "Fix the login"}
-    family = [
-        {"id": "deeper", "parent": "what-if", "done": 1, **plan},
-        {"id": "nightly", "parent": None, "done": 1, **plan},
-        {"id": "what-if", "parent": "nightly", "done": 1, **plan},
-    ]
-    for name in ("nightly", "what-if", "deeper"):
-        assert sorted(family_of(store, heads[name]), key=lambda each: str(each["id"])) == family
-    assert family_of(store, heads[str(other.session_id)]) == []
-
-
-def test_the_family_of_a_session_has_those_that_work_for_it(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "plans.db")
-    lead = Session(session_id="lead", store=store)
-    worker = Session(session_id="worker", store=store, parent=lead)
-    helper = Session(session_id="helper", store=store, parent=worker)
-    for session in (lead, worker, helper, Session(session_id="alone", store=store)):
-        register_plan(session)
-        session.dispatch(SetupPlan(f"Do what {session.session_id} does"))
-    worker.fork(session_id="what-if")
-    store.close()
-
-    heads = {str(head.session_id): head for head in SqliteStore(tmp_path / "plans.db").sessions()}
-    assert {name: head.parent for name, head in heads.items()} == {
-        "lead": None, "worker": "lead", "helper": "worker", "alone": None, "what-if": None,
+    assert {name: head.parent for name, head in heads.items() if head.parent is not None} == {
+        "worker": "lead", "helper": "worker",
     }  # fmt: skip
-    store = PastStore(tmp_path / "plans.db")
-    found = {each["id"]: each["parent"] for each in family_of(store, heads["helper"])}
-    assert found == {"lead": None, "worker": "lead", "helper": "worker", "what-if": "worker"}
+    plan = {"state": "working", "done": 1, "total": 2, "title": "Fix the login"}
+    help_ = {"state": "working", "done": 0, "total": 0, "title": "Help"}
+    family = [
+        {"id": "deeper", "parent": "what-if", **plan},
+        {"id": "helper", "parent": "worker", **help_},
+        {"id": "lead", "parent": None, **plan},
+        {"id": "trial", "parent": "worker", **help_},
+        {"id": "what-if", "parent": "lead", **plan},
+        {"id": "worker", "parent": "lead", **help_},
+    ]
+    for name in (each["id"] for each in family):
+        assert sorted(family_of(store, heads[str(name)]), key=lambda each: str(each["id"])) == family
     assert family_of(store, heads["alone"]) == []
 
 

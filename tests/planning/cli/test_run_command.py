@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import run, runs
+from cli_runs import printed, refused, run, runs
 from run_folders import FAILING, FINE, Running, calls, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
 
@@ -67,12 +67,6 @@ def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) 
         "planning: failed; to retry the failed steps, run:"
         " planning run failing.json --tools step_tools:tools --json --prompt larks --resume\n"
     )
-
-
-@pytest.mark.parametrize("executor", ["threads", "processes"])
-def test_an_executor_gives_the_same_result(executor: str) -> None:
-    fine = ("fine.json", *WITH, "--prompt", "larks")
-    assert ran(*fine, "--executor", executor) == ran(*fine)
 
 
 DONE_BEFORE = {"status": "completed", "completed_at": "2024-05-06T07:08:09+00:00"}
@@ -139,8 +133,8 @@ def test_what_cannot_be_done_is_refused_at_once(folder: Path, snapshot: Snapshot
 )
 def test_a_value_is_json_where_it_can_be(value: str, stored: object, folder: Path) -> None:
     (folder / "think.json").write_text(plan(thought("a")))
-    shown = run("run", "think.json", "--json", "--var", f"given={value}")
-    assert json.loads(shown.split("--- stdout\n")[1])["memory"] == {"given": stored}
+    shown = printed("run", "think.json", "--json", "--var", f"given={value}")
+    assert shown["memory"] == {"given": stored}
 
 
 @pytest.mark.parametrize(("name", "call"), [("leave", "SystemExit: 3"), ("interrupt", "KeyboardInterrupt: ")])
@@ -166,11 +160,9 @@ def test_a_plan_that_was_cut_runs_none_of_its_steps_unless_the_model_ended_it(fo
     assert "completed: 2 of 2 done" in ran("-", *WITH, "--finished", "--prompt", "larks", stdin=cut)
 
 
-WITH = ("--tools", "step_tools:tools")
+# Where it is kept, and how it is resumed
+
 LARKS = ("--prompt", "larks", "--var", "year=2022")
-
-
-pytestmark = pytest.mark.usefixtures("run_folder")
 
 
 @pytest.fixture
@@ -180,27 +172,20 @@ def failed(folder: Path, run_folder: None) -> None:
     assert calls(folder) == ["fail", "find"]
 
 
-def refused(*arguments: str) -> str:
-    """The one line that a run says which is refused."""
-    code, _, line = run("run", *arguments).splitlines()
-    assert code == "exit code 2"
-    return line.removeprefix("planning: ")
-
-
 def sessions(store: str = DEFAULT_STORE) -> list[str]:
     """The sessions in a store, sorted."""
     return sorted(str(head.session_id) for head in SqliteStore(store).sessions())
 
 
-def ran(*arguments: str) -> str:
+def completed(*arguments: str) -> str:
     """The last line of a run that completes."""
-    code, *_, last = timeless(run("run", *arguments)).splitlines()
+    code, *_, last = ran(*arguments).splitlines()
     assert code == "exit code 0"
     return last
 
 
 def test_a_run_is_kept_in_a_store_that_is_the_users_alone(folder: Path) -> None:
-    ran("fine.json", *WITH, *LARKS)
+    completed("fine.json", *WITH, *LARKS)
     store = folder / DEFAULT_STORE
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (store.parent, store)]
     assert (modes, sessions()) == ([0o700, 0o600], ["fine"])
@@ -215,12 +200,11 @@ def test_a_run_is_kept_in_a_store_that_is_the_users_alone(folder: Path) -> None:
 @pytest.mark.usefixtures("failed")
 def test_a_failed_run_is_resumed_where_it_failed(folder: Path, snapshot: SnapshotAssertion) -> None:
     (folder / "mended").touch()
-    assert timeless(run("run", "failing.json", *WITH, "--resume")) == snapshot
+    assert ran("failing.json", *WITH, "--resume") == snapshot
     assert calls(folder) == ["fail", "fail", "find"]
-    again = timeless(run("run", "failing.json", *WITH, "--resume"))
-    assert again.startswith(
-        "exit code 0\n--- stderr\nplanning: the run in session 'failing' is already complete\n"
-    )
+    head, again = ran("failing.json", *WITH, "--resume").split("--- stdout\n")
+    said = "planning: the run in session 'failing' is already complete\n"
+    assert head == f"exit code 0\n--- stderr\n{said}"
     assert again.endswith("\ncompleted: 4 of 4 done, in 0.0 s\n")
     assert calls(folder) == ["fail", "fail", "find"]
 
@@ -233,24 +217,24 @@ def test_a_run_that_was_killed_is_resumed_and_no_completed_step_runs_twice(folde
     running.signal(signal.SIGKILL)
     assert running.ended() == -signal.SIGKILL
     (folder / "go").touch()
-    assert refused("two.json", *WITH) == (
+    assert run("run", "two.json", *WITH) == refused(
         "the last run in session 'two' is not complete: 1 of 2 steps done; add --resume to resume it, or"
         " name another session to start over"
     )
-    assert ran("two.json", *WITH, "--resume") == "completed: 2 of 2 done, in 0.0 s"
+    assert completed("two.json", *WITH, "--resume") == "completed: 2 of 2 done, in 0.0 s"
     assert calls(folder) == ["find", "waiter", "waiter"]
 
 
 def test_a_complete_run_is_followed_by_another_in_its_session(folder: Path) -> None:
     for _ in range(2):
-        ran("fine.json", *WITH, *LARKS)
+        completed("fine.json", *WITH, *LARKS)
     assert (calls(folder), sessions()) == (["find", "find"], ["fine"])
 
 
 def test_a_session_has_the_name_of_the_file(folder: Path) -> None:
     for name in ("think.json", "a b.json", "...json", "\u043f\u043b\u0430\u043d.json"):
         (folder / name).write_text(plan(thought("a")))
-        ran(name)
+        completed(name)
     assert sessions() == ["a-b", "think", "workflow"]
 
 
@@ -290,16 +274,16 @@ FIRST = json.loads(FAILING)["steps"]
 def test_a_plan_whose_other_steps_were_mended_is_resumed(folder: Path) -> None:
     mended = [FIRST[0], thought("new"), thought("fail", "find", "new"), thought("right", "fail")]
     (folder / "failing.json").write_text(plan(*mended, thought("left", "find")))
-    assert ran("failing.json", *WITH, "--resume") == "completed: 5 of 5 done, in 0.0 s"
+    assert completed("failing.json", *WITH, "--resume") == "completed: 5 of 5 done, in 0.0 s"
     assert calls(folder) == ["fail", "find"]
 
 
 def test_where_no_store_can_be_written_the_message_says_what_to_do(folder: Path) -> None:
     (folder / ".planning").write_text("mine")  # a folder that cannot be written would not stop root
-    told = refused("fine.json", *WITH, "--prompt", "larks")
-    assert told == "cannot make '.planning': File exists; name a file elsewhere with --store PATH"
+    reason = "cannot make '.planning': File exists; name a file elsewhere with --store PATH"
+    assert run("run", "fine.json", *WITH, "--prompt", "larks") == refused(reason)
     assert calls(folder) == []
-    assert ran("fine.json", *WITH, "--prompt", "larks", "--store", "mine.db").startswith("completed")
+    assert completed("fine.json", *WITH, "--prompt", "larks", "--store", "mine.db").startswith("completed")
     assert sessions("mine.db") == ["fine"]
 
 

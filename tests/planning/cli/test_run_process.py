@@ -21,9 +21,11 @@ STOPPING = "press Ctrl-C again to stop at once"
 
 
 @pytest.fixture(autouse=True)
-def flows(folder: Path, run_folder: None) -> None:
-    """Workflows that wait in their second step."""
+def flows(folder: Path, run_folder: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workflows that wait or fail in their second step, on a machine whose browser opens nothing."""
+    monkeypatch.setenv("BROWSER", "true %s")
     find = step("find", inputs={"topic": "larks"})
+    (folder / "broken.json").write_text(plan(find, step("fail", "find")))
     for name in ("sleeper", "waiter", "stubborn", "blocking"):
         (folder / f"{name}.json").write_text(plan(find, step(name, "find"), thought("last", name)))
 
@@ -72,14 +74,8 @@ def test_a_tool_that_cannot_be_cancelled_is_waited_for(executor: str | None, fol
     (folder / "go").touch()
     assert running.ended() == 130
     assert "waiter  done      0.0 s  waited\nstopped: 2 of 3 done, in 0.0 s\n" in running.shown()
-    last = in_process("run", "waiter.json", "--tools", "step_tools:once", "--resume")
-    assert (last.returncode, last.stderr) == (0, "")
-    assert timeless(last.stdout) == (
-        "Look into it: 2 of 3 done\n"
-        "last    done      Think of last\n"
-        "\n== Answer ==\nThink of last\n\n"
-        "completed: 3 of 3 done, in 0.0 s\n"
-    )
+    last = in_process("run", "waiter.json", "--tools", "step_tools:once", "--json", "--resume")
+    assert (last.returncode, json.loads(last.stdout)["status"]) == (0, "completed")
     assert calls(folder) == ["find", "waiter"]
 
 
@@ -145,13 +141,13 @@ def test_a_reader_that_goes_away_stops_the_run_and_nothing_is_lost(folder: Path)
     assert calls(folder) == ["find", "waiter"]
 
 
+FULL = "planning: cannot write the output: No space left on device\n"
+
+
 def test_nothing_is_run_when_there_is_no_room_for_the_first_line(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = in_process("run", "fine.json", *WITH, "--prompt", "larks", stdout=full)
-    assert (done.returncode, done.stderr) == (
-        1,
-        "planning: cannot write the output: No space left on device\n",
-    )
+    assert (done.returncode, done.stderr) == (1, FULL)
     assert calls(folder) == []
 
 
@@ -160,8 +156,7 @@ def test_a_result_that_cannot_be_written_is_kept(folder: Path) -> None:
         done = in_process("run", "fine.json", *WITH, "--prompt", "larks", "--json", stdout=full)
     assert (done.returncode, done.stderr) == (
         1,
-        "planning: cannot write the output: No space left on device\n"
-        "planning: completed; to see the result, run: planning run fine.json --tools step_tools:tools"
+        f"{FULL}planning: completed; to see the result, run: planning run fine.json --tools step_tools:tools"
         " --prompt larks --json --resume\n",
     )
     again = in_process("run", "fine.json", "--json", "--resume")
@@ -169,21 +164,12 @@ def test_a_result_that_cannot_be_written_is_kept(folder: Path) -> None:
     assert calls(folder) == ["find"]
 
 
-pytestmark = pytest.mark.slow
+# Its page, which stays until it is closed
 
-WITH = ("--tools", "step_tools:tools", "--view")
+VIEWED = (*WITH, "--view")
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/[\w-]{24}/")
 SHOWN = "planning: the run is shown at LINK\n"
 CLOSE = "planning: press Ctrl-C to close the page\n"
-
-
-@pytest.fixture(autouse=True)
-def flows(folder: Path, run_folder: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workflows that fail and wait, on a machine whose browser opens nothing."""
-    monkeypatch.setenv("BROWSER", "true %s")
-    find = step("find", inputs={"topic": "larks"})
-    (folder / "failing.json").write_text(plan(find, step("fail", "find")))
-    (folder / "waiter.json").write_text(plan(find, step("waiter", "find"), thought("last", "waiter")))
 
 
 def told(running: Running) -> tuple[str, str]:
@@ -207,7 +193,7 @@ def states(link: str, session: str) -> dict[str, Any]:
 def test_the_page_of_a_run_stays_after_its_end_until_it_is_closed(
     number: Signals, code: int, folder: Path
 ) -> None:
-    running = Running(folder, "fine.json", *WITH, "--prompt", "larks")
+    running = Running(folder, "fine.json", *VIEWED, "--prompt", "larks")
     running.until_told(CLOSE)
     said, link = told(running)
     assert said == SHOWN + CLOSE
@@ -216,7 +202,7 @@ def test_the_page_of_a_run_stays_after_its_end_until_it_is_closed(
     running.signal(number)
     assert running.ended() == code
     if number is SIGINT:  # a run that is complete is shown likewise
-        running = Running(folder, "fine.json", *WITH, "--prompt", "larks", "--resume")
+        running = Running(folder, "fine.json", *VIEWED, "--prompt", "larks", "--resume")
         running.until_told(CLOSE)
         said, link = told(running)
         assert said == f"planning: the run in session 'fine' is already complete\n{SHOWN}{CLOSE}"
@@ -226,20 +212,20 @@ def test_the_page_of_a_run_stays_after_its_end_until_it_is_closed(
 
 
 def test_the_page_of_a_run_that_failed_stays_and_the_exit_code_says_so(folder: Path) -> None:
-    running = Running(folder, "failing.json", *WITH)
+    running = Running(folder, "broken.json", *VIEWED)
     running.until_told(CLOSE)
     said, link = told(running)
     assert said == (
-        f"{SHOWN}planning: failed; to retry the failed steps, run: planning run failing.json --tools"
+        f"{SHOWN}planning: failed; to retry the failed steps, run: planning run broken.json --tools"
         f" step_tools:tools --view --resume\n{CLOSE}"
     )
-    assert states(link, "failing") == {"find": "completed", "fail": "failed"}
+    assert states(link, "broken") == {"find": "completed", "fail": "failed"}
     running.signal(SIGINT)
     assert running.ended() == 1
 
 
 def test_a_run_that_is_stopped_closes_its_page(folder: Path) -> None:
-    running = Running(folder, "waiter.json", *WITH)
+    running = Running(folder, "waiter.json", *VIEWED)
     running.until_called("waiter")
     _, link = told(running)
     assert states(link, "waiter") == {"find": "completed", "waiter": "in_progress"}

@@ -121,17 +121,6 @@ def test_what_cannot_be_shown_is_refused(command: str, folder: Path, snapshot: S
     assert runs(REFUSED, command).replace(f"{folder}/", "") == snapshot
 
 
-def test_a_session_of_a_file_that_is_not_a_store_is_wrong_use(folder: Path) -> None:
-    (folder / "t.jsonl").write_text(TRIAGE.read_text())
-    for command in (["view", "--no-open"], ["export", "-o", "run.html"]):
-        assert run(*command, "t.jsonl", "x").endswith(
-            "Invalid value for 'SESSION': it names a session of a store, and 't.jsonl' is not a store\n"
-        )
-
-
-pytestmark = pytest.mark.usefixtures("store_folder")
-
-
 def exported(*arguments: str) -> Any:
     """The run in the file that the command writes."""
     assert run("export", *arguments, "-o", "run.html") == "exit code 0\n"

@@ -99,7 +99,6 @@ def test_text_that_is_no_transcript_is_refused_whole(tmp_path: Path, snapshot: S
 
 
 READ = Call("planning_read_plan", "{}")
-MESSAGE = said(("planning_read_plan", "{}"))
 
 FORMS = {
     "one message a line": lines({"role": "user", "content": "Go."}, MESSAGE, MESSAGE),

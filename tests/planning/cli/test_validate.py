@@ -232,19 +232,6 @@ def test_a_terminal_gets_colours_and_lines_of_its_width(snapshot: SnapshotAssert
     assert in_terminal(80, "validate", "plan.json", "--tools", "search") == snapshot
 
 
-@pytest.mark.parametrize(
-    ("environment", "word"),
-    [
-        ({"NO_COLOR": "1"}, "valid"),
-        ({"TERM": "dumb"}, "valid"),
-        ({"NO_COLOR": ""}, "<ESC>[1;32mvalid<ESC>[0m"),
-    ],
-    ids=["NO_COLOR", "a dumb terminal", "an empty NO_COLOR"],
-)
-def test_a_terminal_that_wants_no_colours_gets_none(environment: dict[str, str], word: str) -> None:
-    assert in_terminal(80, "validate", "valid.json", **environment) == f"valid.json: {word}, 1 step\n"
-
-
 def test_the_schema_of_given_names_allows_no_others() -> None:
     shown = run("schema", "--tools", "search,fetch", "--version", "1")
     known = Capabilities(tools=["search", "fetch"])

@@ -218,9 +218,6 @@ def test_a_run_that_was_cut_short_shows_its_step_as_stopped_when_it_changed_last
     assert page.errors == []
 
 
-pytestmark = pytest.mark.browser
-
-
 NAMES = "[...document.querySelectorAll('#list .name')].map(each => each.textContent)"
 
 

@@ -183,8 +183,6 @@ def test_the_page_has_the_plan_of_each_version_in_any_order(shown: Opened, night
             assert dict(zip(versions, page.evaluate(asked), strict=True)) == plans
 
 
-pytestmark = pytest.mark.browser
-
 FOUND = {"files": ["login.py", "cookie.py"], "lines": {"login.py": [12, 40], "cookie.py": [7, 8, 9]}}
 IN_SIGHT = """(() => { const frame = $('plan-box').getBoundingClientRect();
   return [...document.querySelectorAll('.step')].filter(each => {

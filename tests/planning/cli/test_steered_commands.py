@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,21 +11,15 @@ from cli_runs import plain, run, written_in_terminal
 from store_files import call, timeless
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, plan_to_dict, tool
-from planning.cli.opening import opened_session
+from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox
 from planning.plan.commands import ApprovePlan, RejectPlan, RemoveStep
 from planning.plan.facts import PlanFacts
+from planning.tools import Tool
 from session import Session
 from session.stores import SqliteStore
 
 
-@tool
-def run_tests() -> str:
-    """Run the tests."""
-    return "42 passed"
-
-
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def session() -> Session:
     """A session in a store, whose agent works under every policy that shows."""
     session = Session(session_id="nightly", store=SqliteStore("plans.db"))
@@ -40,7 +33,9 @@ def session() -> Session:
         batch_marks=True,
     )
     section = PlanningToolsSection(session=session, policy=policy)
-    toolbox = Toolbox([*section.tools(), run_tests], session=session)
+    toolbox = Toolbox(
+        [*section.tools(), Tool("run_tests", "Run the tests.", lambda: "42 passed")], session=session
+    )
     steps = ["Find it", {"title": "Mend it", "depends_on": [1]}, {"title": "Tell", "depends_on": [1, 2]}]
     call(toolbox, "setup_plan", "c1", objective="Fix the login", initial_steps=steps)
     session.dispatch(RejectPlan("Say which login"))
@@ -77,23 +72,18 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.usefixtures("session")
 def test_what_people_read_of_a_policy(snapshot: SnapshotAssertion) -> None:
     shown = "".join(f"-- {command}\n{timeless(run(*command.split()))}" for command in COMMANDS)
     assert shown == snapshot
 
 
+@pytest.mark.usefixtures("session")
 @pytest.mark.parametrize("columns", [60, 120])
 def test_a_terminal_shows_it_beside_the_steps(columns: int, snapshot: SnapshotAssertion) -> None:
     shown = plain(written_in_terminal(columns, "show", "plans.db", "nightly", NO_COLOR="1"))
     assert max(map(len, shown.splitlines())) <= columns
     assert timeless(shown) == snapshot
-
-
-def test_json_has_the_plan_of_each_version_as_plan_to_dict_gives_it(session: Session) -> None:
-    changes = json.loads(run("history", "plans.db", "nightly", "--json").split("--- stdout\n")[1])
-    plans = {each["version"]: each["plan"] for each in changes if each["plan"] is not None}
-    assert plans == {version: plan_to_dict(session.at(version)) for version in plans}
-    assert len(plans) == 8
 
 
 def test_a_snapshot_keeps_it(session: Session, tmp_path: Path) -> None:
@@ -104,36 +94,16 @@ def test_a_snapshot_keeps_it(session: Session, tmp_path: Path) -> None:
     assert snapshot == store.replace("== nightly, version 14 of 14 ==", "== Final plan ==")
 
 
-def test_reading_a_session_without_a_policy_finds_nothing() -> None:
-    other = Session(session_id="plain", store=SqliteStore("plans.db"))
-    toolbox = Toolbox([*PlanningToolsSection(session=other).tools(), run_tests], session=other)
-    call(toolbox, "setup_plan", "c1", objective="Fix it", initial_steps=["Find it"])
-    toolbox.call("run_tests", {})
-    call(toolbox, "mark_step", "c2", step_id="S001", status="done")
-    with opened_session("plans.db", "plain") as opened:
-        assert opened.select_latest(PlanFacts) is None
-    assert '"approval"' not in run("show", "plans.db", "plain", "--json")
-
-
-POLICY = PlanPolicy(approval=True, evidence="required", stale_after=2)
-
-
-def opened(path: Path) -> tuple[Session, Toolbox]:
-    """The session of an agent, with a tool of its own."""
-    session = Session(session_id="nightly", store=SqliteStore(path))
-    section = PlanningToolsSection(session=session, policy=POLICY)
-    return session, Toolbox([*section.tools(), work], session=session)
-
-
-def work() -> str:
-    """Work."""
-    return "worked"
+# Approval
 
 
 @pytest.fixture
-def agent(folder: Path) -> tuple[Session, Toolbox]:
-    """An agent with a plan that waits, in ``plans.db`` of the current folder."""
-    session, box = opened(folder / "plans.db")
+def agent() -> tuple[Session, Toolbox]:
+    """An agent with a tool, and a plan that waits, in ``plans.db`` of the current folder."""
+    session = Session(session_id="nightly", store=SqliteStore("plans.db"))
+    policy = PlanPolicy(approval=True, evidence="required", stale_after=2)
+    section = PlanningToolsSection(session=session, policy=policy)
+    box = Toolbox([*section.tools(), Tool("work", "Work.", lambda: "worked")], session=session)
     box.call(
         "planning_setup_plan", {"objective": "Open the shop", "initial_steps": ["Rent a room", "Paint it"]}
     )

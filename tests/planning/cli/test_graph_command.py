@@ -4,40 +4,27 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cli_runs import in_terminal, run
 from hypothesis import given
 from hypothesis import strategies as st
+from run_folders import step, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.cli.graph import graph_text
 from planning.workflow import Workflow, WorkflowStep
 
-STEPS: list[dict[str, Any]] = [
-    {"step_id": "find", "description": "Find a source", "type": "tool", "name": "search", "inputs": {}},
-    {
-        "step_id": "left",
-        "description": "Read [bold]it[/] \x1b[31m",
-        "agent": "reader",
-        "depends_on": ["find"],
-    },
-    {
-        "step_id": "right",
-        "description": "Check it",
-        "type": "handler",
-        "name": "check",
-        "depends_on": ["find"],
-    },
-    {"step_id": "tell", "description": "日本語 " * 12, "depends_on": ["left", "right", "find"]},
+STEPS = [
+    step("search", step_id="find", description="Find a source"),
+    {**thought("left", "find"), "description": "Read [bold]it[/] \x1b[31m", "agent": "reader"},
+    step("check", "find", step_id="right", description="Check it", type="handler"),
+    {**thought("tell", "left", "right", "find"), "description": "日本語 " * 12},
 ]
 PLAN = {"schema_version": 2, "goal": "Read [red]two[/] sources\nand say what they say", "steps": STEPS}
 STATES = ["completed", "in_progress", "failed", "pending"]
 BEGUN = {**PLAN, "steps": [{**each, "status": state} for each, state in zip(STEPS, STATES, strict=True)]}
-CIRCLE = [
-    {"step_id": "a", "description": "d", "type": "tool", "name": "t", "inputs": {}, "depends_on": ["a"]}
-]
+CIRCLE = [step("a", "a")]
 
 
 @pytest.fixture(autouse=True)

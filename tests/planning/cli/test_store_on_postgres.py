@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from cli_runs import run, run_without
+from cli_runs import refused, run, run_without
 from postgres_server import ESCAPED, PASSWORD, PostgresServer
 from store_files import a_store, all_of, timeless
 from store_places import PLAN, call, mark
@@ -158,7 +158,7 @@ def test_a_schema_of_its_own_is_named_in_the_url(url: str) -> None:
     assert run("sessions", "delete", own, "nightly", "--yes") == "exit code 0\n--- stdout\nDeleted nightly.\n"
     assert run("sessions", own) == "exit code 0\n--- stdout\nNo sessions.\n"
     reason = "schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'"
-    assert shown(url, "sessions", f"{url}?schema=a$b") == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+    assert shown(url, "sessions", f"{url}?schema=a$b") == refused(reason)
 
 
 def test_wrong_urls_are_refused_in_one_line_without_the_password(
@@ -187,16 +187,16 @@ def test_wrong_urls_are_refused_in_one_line_without_the_password(
 
 
 def test_mcp_and_view_refuse_a_database_that_they_cannot_use(bare: str) -> None:
-    reason = "exit code 2\n--- stderr\nplanning: the store postgresql://127.0.0.1:5432/plans cannot be used: "
-    tables = "its tables do not exist: run `planning store create URL` once, or call store.create()\n"
-    assert shown(bare, "mcp", "--store", bare) == reason + tables
-    assert shown(bare, "view", "--no-open", bare) == reason + tables
-    assert shown(bare, "watch", bare, "nightly") == reason + tables
+    reason = refused(
+        "the store postgresql://127.0.0.1:5432/plans cannot be used: its tables do not exist: run `planning"
+        " store create URL` once, or call store.create()"
+    )
+    for command in (["mcp", "--store", bare], ["view", "--no-open", bare], ["watch", bare, "nightly"]):
+        assert shown(bare, *command) == reason
 
 
 def test_without_psycopg_the_extra_is_named(bare: str) -> None:
-    assert run_without("psycopg", "sessions", bare) == (
-        "exit code 2\n--- stderr\n"
-        "planning: PostgresStore needs psycopg, its pool and libpq: pip install 'session-planning[postgres]'"
-        " 'psycopg[binary]'\n"
+    assert run_without("psycopg", "sessions", bare) == refused(
+        "PostgresStore needs psycopg, its pool and libpq: pip install 'session-planning[postgres]'"
+        " 'psycopg[binary]'"
     )

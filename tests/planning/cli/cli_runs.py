@@ -58,11 +58,13 @@ def runs(commands: Iterable[str], before: str = "") -> str:
     return "".join(f"-- {each}\n{run(*shlex.split(before + each))}" for each in commands)
 
 
+_PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+
 def in_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """A run of the command as a process."""
     command = [sys.executable, "-m", "planning", *arguments]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.run(command, check=False, **(pipes | options))
+    return subprocess.run(command, check=False, **(_PIPES | options))
 
 
 def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -71,11 +73,8 @@ def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-    return subprocess.Popen(
-        [sys.executable, "-m", "planning", *arguments],
-        preexec_fn=heed_interrupts,  # noqa: PLW1509 - it does nothing else
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options},
-    )
+    command = [sys.executable, "-m", "planning", *arguments]
+    return subprocess.Popen(command, preexec_fn=heed_interrupts, **(_PIPES | options))  # noqa: PLW1509 - it does nothing else
 
 
 _WITHOUT = """
@@ -195,21 +194,15 @@ class Clock:
 
 def said(*calls: tuple[str, object]) -> dict[str, Any]:
     """An assistant's message in the chat-completions form, with calls as (tool, arguments)."""
-    return {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [
-            {
-                "id": f"call_{number}",
-                "type": "function",
-                "function": {
-                    "name": name,
-                    "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
-                },
-            }
-            for number, (name, arguments) in enumerate(calls, start=1)
-        ],
-    }
+    functions = [
+        {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)}
+        for name, given in calls
+    ]
+    sent = [
+        {"id": f"call_{number}", "type": "function", "function": function}
+        for number, function in enumerate(functions, start=1)
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": sent}
 
 
 def lines(*messages: object) -> str:

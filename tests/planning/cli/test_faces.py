@@ -115,9 +115,7 @@ def result(status: Any, outputs: dict[str, Any], errors: dict[str, StepFailure])
 
 @pytest.mark.parametrize("made", [busy, halfway], ids=["plan", "run"])
 @pytest.mark.parametrize("width", [40, 100])
-def test_what_a_terminal_shows_meanwhile_and_at_the_end(
-    width: int, made: Any, snapshot: SnapshotAssertion
-) -> None:
+def test_what_a_terminal_shows_meanwhile_and_last(width: int, made: Any, snapshot: SnapshotAssertion) -> None:
     progress, console = made(), terminal(width)
     meanwhile = drawn(terminal(width), frame(console, progress))
     with Live(console, progress) as live:
@@ -207,17 +205,14 @@ def test_a_question_in_a_terminal_leaves_the_plan_and_the_answer(snapshot: Snaps
     assert "no such column" in text
 
 
-def test_a_failed_run_in_a_terminal_says_why_and_how_to_resume(
-    run_folder: None, snapshot: SnapshotAssertion
-) -> None:
-    text = written_in_terminal(
-        80, "run", "failing.json", "--tools", "step_tools:tools", "--prompt=larks", NO_COLOR="1"
-    )
+def test_a_failed_run_in_a_terminal_says_how_to_resume(run_folder: None, snapshot: SnapshotAssertion) -> None:
+    failing = ("run", "failing.json", "--tools", "step_tools:tools", "--prompt=larks")
+    text = written_in_terminal(80, *failing, NO_COLOR="1")
     assert timeless(plain(text.rsplit(ERASED_LINE, 1)[-1])) == snapshot
 
 
 @pytest.mark.parametrize(
-    ("environment", "is_coloured"),
+    ("given", "is_coloured"),
     [
         ({"FORCE_COLOR": "1", "TERM": "dumb"}, True),
         ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
@@ -227,13 +222,11 @@ def test_a_failed_run_in_a_terminal_says_why_and_how_to_resume(
     ],
     ids=["FORCE_COLOR", "NO_COLOR wins", "NO_COLOR", "a dumb terminal", "an empty NO_COLOR"],
 )
-def test_colours_can_be_forced_and_forbidden(
-    environment: dict[str, str], is_coloured: bool, run_folder: None
-) -> None:
+def test_colours_are_forced_and_forbidden(given: dict[str, str], is_coloured: bool, run_folder: None) -> None:
     red, green, end = ("<ESC>[31m", "<ESC>[1;32m", "<ESC>[0m") if is_coloured else ("", "", "")
-    valid = in_terminal(80, "validate", "fine.json", **environment)
+    valid = in_terminal(80, "validate", "fine.json", **given)
     assert valid == f"fine.json: {green}valid{end}, 2 steps\n"
-    replayed = in_terminal(200, "replay", str(TRIAGE), **environment)
+    replayed = in_terminal(200, "replay", str(TRIAGE), **given)
     refused = "Refused planning_read_plan: no plan yet; call planning_setup_plan first"
     assert f"{red}{refused}{end}\n" in replayed
     assert ("<ESC>[31m" in replayed) is is_coloured
@@ -246,9 +239,7 @@ def test_text_for_a_terminal_cannot_act_on_it() -> None:
     assert lines_of("\na\r\n\tb\n") == ["a", "    b"]
 
 
-ABCD = Workflow(
-    goal="Look", steps=tuple(WorkflowStep(step_id=each, description=f"Do {each}") for each in "abcd")
-)
+ABCD = Workflow(steps=tuple(WorkflowStep(step_id=each, description=f"Do {each}") for each in "abcd"))
 
 
 def test_a_run_goes_from_step_to_step() -> None:
@@ -377,9 +368,7 @@ values = st.one_of(
     st.lists(st.tuples(st.text(max_size=20), values, values), min_size=1, max_size=12),
     st.integers(min_value=1, max_value=150),
 )
-def test_whatever_the_rows_are_no_line_is_wider_than_the_terminal(
-    columns: list[tuple[str, Any, Any]], width: int
-) -> None:
+def test_no_line_of_rows_is_wider_than_the_terminal(columns: list[tuple[str, Any, Any]], width: int) -> None:
     names, *rows = (list(each) for each in zip(*columns, strict=True))
     lines = laid_out(names, rows, width)[0]
     assert [line for line in lines if cell_len(line) > width or not line.isprintable()] == []

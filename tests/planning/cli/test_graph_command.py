@@ -58,9 +58,7 @@ texts = st.text(max_size=30) | st.text("[/]\n\t\x1b日e\u0301\u200d\U0001f468 x"
 
 
 @given(goal=texts, ids=st.lists(texts.filter(bool), unique=True, max_size=4), said=texts)
-def test_nothing_in_a_plan_acts_on_the_terminal_or_leaves_its_line(
-    goal: str, ids: list[str], said: str
-) -> None:
+def test_no_text_acts_on_the_terminal_or_leaves_its_line(goal: str, ids: list[str], said: str) -> None:
     steps = [
         WorkflowStep(step_id=each, description=said, agent=said or "a", depends_on=tuple(ids[:at]))
         for at, each in enumerate(ids)

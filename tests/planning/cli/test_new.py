@@ -72,9 +72,7 @@ def ran(line: str) -> str:
     return run(*shlex.split(line))
 
 
-def test_a_workflow_is_valid_at_once_and_says_what_to_fill_in(
-    folder: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_a_workflow_is_valid_and_says_what_to_fill_in(folder: Path, snapshot: SnapshotAssertion) -> None:
     shown = ran(f"new report.json {ALL}")
     assert f"{shown}\n{(folder / 'report.json').read_text()}" == snapshot
     assert ran(f"validate report.json {ALL}") == "exit code 0\n--- stdout\nreport.json: valid, 7 steps\n"

@@ -31,9 +31,7 @@ def flows(folder: Path, run_folder: None, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(("number", "code"), [(SIGINT, 130), (SIGTERM, 143)], ids=["ctrl-c", "terminated"])
-def test_an_async_tool_is_cancelled_and_the_run_goes_on_later(
-    number: Signals, code: int, folder: Path
-) -> None:
+def test_an_async_tool_is_cancelled_and_the_run_resumed(number: Signals, code: int, folder: Path) -> None:
     running = Running(folder, "sleeper.json", *WITH)
     running.until_called("sleeper")
     running.signal(number)
@@ -190,9 +188,7 @@ def states(link: str, session: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("number", "code"), [(SIGINT, 0), (SIGTERM, 143)])
-def test_the_page_of_a_run_stays_after_its_end_until_it_is_closed(
-    number: Signals, code: int, folder: Path
-) -> None:
+def test_the_page_of_a_run_stays_until_it_is_closed(number: Signals, code: int, folder: Path) -> None:
     running = Running(folder, "fine.json", *VIEWED, "--prompt", "larks")
     running.until_told(CLOSE)
     said, link = told(running)

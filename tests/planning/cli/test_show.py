@@ -107,9 +107,8 @@ def test_a_reminder_is_the_active_plan_as_a_model_reads_it() -> None:
     toolbox = Toolbox(section.tools())
     toolbox.call("planning_setup_plan", {"objective": "Fix it", "initial_steps": ["Look", "Mend"]})
     toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done", "note": "Seen"})
-    assert run("show", "plans.db", "agent", "--reminder") == (
-        f"exit code 0\n--- stdout\n{section.reminder()}\n"
-    )
+    shown = run("show", "plans.db", "agent", "--reminder")
+    assert shown == f"exit code 0\n--- stdout\n{section.reminder()}\n"
     toolbox.call("planning_mark_step", {"step_id": "S002", "status": "done"})
     assert run("show", "plans.db", "--reminder") == "exit code 0\n"
     assert run("show", "plans.db", "--at", "1", "--reminder", "agent").endswith("S002 pending: Mend\n")

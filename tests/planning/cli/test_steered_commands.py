@@ -18,6 +18,8 @@ from planning.tools import Tool
 from session import Session
 from session.stores import SqliteStore
 
+Agent = tuple[Session, Toolbox]
+
 
 @pytest.fixture
 def session() -> Session:
@@ -98,7 +100,7 @@ def test_a_snapshot_keeps_it(session: Session, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def agent() -> tuple[Session, Toolbox]:
+def agent() -> Agent:
     """An agent with a tool, and a plan that waits, in ``plans.db`` of the current folder."""
     session = Session(session_id="nightly", store=SqliteStore("plans.db"))
     policy = PlanPolicy(approval=True, evidence="required", stale_after=2)
@@ -125,7 +127,7 @@ RUNS: dict[str, tuple[list[str], str | None]] = {
 
 @pytest.mark.parametrize("name", RUNS)
 def test_what_the_user_is_asked_and_what_comes_of_it(
-    name: str, agent: tuple[Session, Toolbox], snapshot: SnapshotAssertion
+    name: str, agent: Agent, snapshot: SnapshotAssertion
 ) -> None:
     options, stdin = RUNS[name]
     shown = run("approve", "plans.db", "nightly", *options, stdin=stdin)
@@ -135,7 +137,7 @@ def test_what_the_user_is_asked_and_what_comes_of_it(
     assert f"{shown}-- {facts.approval}, by {actors}\n{called}\n" == snapshot
 
 
-def test_nothing_waits(agent: tuple[Session, Toolbox]) -> None:
+def test_nothing_waits(agent: Agent) -> None:
     run("approve", "plans.db", "--yes")
     assert run("approve", "plans.db", "--yes") == "exit code 1\n--- stdout\nNothing waits for approval.\n"
     assert run("approve", "plans.db", "weekly").startswith("exit code 2\n")
@@ -143,7 +145,7 @@ def test_nothing_waits(agent: tuple[Session, Toolbox]) -> None:
 
 
 def test_a_plan_that_changes_while_the_user_thinks_is_shown_anew(
-    agent: tuple[Session, Toolbox], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     session, box = agent
     answers: list[Any] = [("planning_add_step", {"steps": ["Sell it"]}), None]
@@ -164,7 +166,7 @@ def test_a_plan_that_changes_while_the_user_thinks_is_shown_anew(
 
 
 def test_a_step_that_waits_alone_is_approved_and_the_work_in_progress_does_not_matter(
-    agent: tuple[Session, Toolbox], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     box = agent[1]
     run("approve", "plans.db", "--yes")

@@ -79,9 +79,7 @@ def test_a_database_is_read_as_the_file_that_was_copied_into_it(url: str) -> Non
     assert b"p%40ss" not in Path("b.html").read_bytes()
 
 
-def test_a_database_is_changed_by_each_command_that_changes_a_file(
-    url: str, snapshot: SnapshotAssertion
-) -> None:
+def test_a_database_is_changed_by_what_changes_a_file(url: str, snapshot: SnapshotAssertion) -> None:
     Path("plan.json").write_text(
         '{"schema_version": 2, "goal": "Add", "steps": [{"step_id": "add", "description": "Add it", "type":'
         ' "tool", "name": "add", "inputs": {}}]}'
@@ -161,9 +159,7 @@ def test_a_schema_of_its_own_is_named_in_the_url(url: str) -> None:
     assert shown(url, "sessions", f"{url}?schema=a$b") == refused(reason)
 
 
-def test_wrong_urls_are_refused_in_one_line_without_the_password(
-    bare: str, snapshot: SnapshotAssertion
-) -> None:
+def test_wrong_urls_are_refused_without_the_password(bare: str, snapshot: SnapshotAssertion) -> None:
     a_store(Path("plans.db"))
     login, _, place = bare.rpartition("@")
     wrong = {

@@ -50,9 +50,7 @@ def versions(place: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("place", ["plans.db", ".planning/runs.db"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_takes_the_beginning_of_an_id_and_the_last_session(
-    command: str, place: str, folder: Path
-) -> None:
+def test_a_command_takes_a_beginning_and_the_last_session(command: str, place: str, folder: Path) -> None:
     stores = ["plans.db", ".planning/runs.db"]
     before, made = {each: versions(each) for each in stores}, dict[str, str]()
     alone = {"alone": [LAST], "beginning alone": ["118"], "last alone": ["--last"]}

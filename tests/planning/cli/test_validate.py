@@ -132,9 +132,7 @@ def test_a_module_without_a_colon_is_told_to_have_one(
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_what_a_plan_holds_cannot_act_on_a_terminal(
-    form: str, tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_no_text_acts_on_a_terminal(form: str, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     (tmp_path / "plan.json").write_text(
         VALID.replace("search", "\\u001b[2J\\n::error::x").replace("Get it", "\x1b]0;owned\x07\u202e")
     )

@@ -26,8 +26,11 @@ BEGIN = "New plan: Fix it. Added S001, S002.\n  S001  Find it\n  S002  Mend it\n
 DELETED = "planning: the session was deleted\n"
 
 
+Agent = tuple[Session, Toolbox]
+
+
 @pytest.fixture
-def agent(folder: Path) -> tuple[Session, Toolbox]:
+def agent(folder: Path) -> Agent:
     """A session with a plan of two steps, and its tools."""
     session, toolbox = kept(folder / "plans.db")
     call(toolbox, "setup_plan", objective="Fix it", initial_steps=STEPS)
@@ -52,7 +55,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_a_watch_that_is_interrupted_ends_without_a_word(
-    number: signal.Signals, code: int, agent: tuple[Session, Toolbox]
+    number: signal.Signals, code: int, agent: Agent
 ) -> None:
     with started("watch", "plans.db", "nightly") as process:
         assert process.stdout is not None
@@ -63,9 +66,7 @@ def test_a_watch_that_is_interrupted_ends_without_a_word(
         assert (*process.communicate(timeout=PATIENCE), process.returncode) == ("", "", code)
 
 
-def test_each_change_is_shown_until_the_session_is_deleted(
-    agent: tuple[Session, Toolbox], watched: Watched
-) -> None:
+def test_each_change_is_shown_until_the_session_is_deleted(agent: Agent, watched: Watched) -> None:
     session, toolbox = agent
     shown = watched(
         lambda: call(toolbox, "mark_step", step_id="S001", status="done", note="In the cookie"),
@@ -127,7 +128,7 @@ def test_approval_and_evidence_are_shown_as_they_come(folder: Path, watched: Wat
     )
 
 
-def test_json_has_one_line_for_each_change(agent: tuple[Session, Toolbox], watched: Watched) -> None:
+def test_json_has_one_line_for_each_change(agent: Agent, watched: Watched) -> None:
     shown = watched(
         lambda: call(agent[1], "read_plan"),
         lambda: call(agent[1], "mark_step", step_id="S002", status="in_progress"),

@@ -159,7 +159,7 @@ def test_a_step_has_its_attempts_its_output_and_its_failure() -> None:
     error = "bad cannot reach its data now. Try again later, or continue without it."
     assert told(session, "fetch") == {"state": "completed", "spans": [["completed", 1]], "output": "fetch"}
     assert told(session, "bad") == {
-        "state": "failed", "spans": [["failed", 1]], "error": error, "code": "storage", "cause": "it is gone",
+        "state": "failed", "spans": [["failed", 1]], "error": error, "code": "storage", "cause": "bad is gone",
     }  # fmt: skip
     assert told(session, "use") == {"state": "skipped", "after": "bad"}
 
@@ -188,9 +188,7 @@ def test_steps_of_the_oldest_changes_are_where_the_run_begins(limit: int) -> Non
 
 
 @pytest.mark.parametrize("is_stored", [False, True])
-def test_inputs_are_as_they_were_resolved_but_not_those_of_a_private_tool(
-    is_stored: bool, tmp_path: Path
-) -> None:
+def test_inputs_are_as_they_were_resolved_unless_they_are_private(is_stored: bool, tmp_path: Path) -> None:
     def fail(by: str) -> str:
         raise ConnectionError(by)
 

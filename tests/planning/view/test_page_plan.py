@@ -8,10 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_data import call, in_memory, kept, of_memory, of_store, plans_of, run_of, with_tools
+from page_data import (
+    STEPS,
+    a_run_of,
+    call,
+    in_memory,
+    kept,
+    of_memory,
+    of_store,
+    plans_of,
+    with_tools,
+)
 from page_stage import Opened
-
-from session import Session
 
 pytestmark = pytest.mark.browser
 
@@ -68,14 +76,11 @@ def test_keys_and_buttons_and_the_slider_step_through_the_versions(shown: Opened
     assert [each.removesuffix(" of 7") for each in seen] == [
         f"Version {version}" for version in (6, 0, 1, 2, 7, 0, 1, 2, 1, 7, 4)
     ]
-    assert page.evaluate("slider.getAttribute('aria-valuetext')") == (
-        "Version 4 of 7: S001 done: It was the cookie."
-    )
+    said = "Version 4 of 7: S001 done: It was the cookie."
+    assert page.evaluate("slider.getAttribute('aria-valuetext')") == said
 
 
-def test_what_a_version_changed_is_marked_in_the_plan_and_said_to_those_who_cannot_see_it(
-    shown: Opened, nightly: Any
-) -> None:
+def test_what_a_version_changed_is_marked_and_announced(shown: Opened, nightly: Any) -> None:
     page = shown(nightly, part="#v=4")
     assert page.texts(".step.changed") == [
         "S001Reproduce it\ndone\nin progress → done, notes changed\n"
@@ -148,10 +153,7 @@ def test_the_family_is_a_tree(shown: Opened, nightly: Any) -> None:
 
 
 def test_the_graph_shows_the_states_of_its_version(shown: Opened) -> None:
-    session = Session()
-    run_of(session)
-    data = of_memory(session)
-    page = shown(data)
+    page = shown(a_run_of(STEPS, "bad"))
     assert sorted(re.sub(r", \d+ ms", "", label) for label in page.values(".node", "ariaLabel")) == [
         "bad, tool bad, failed",
         "fetch, tool fetch, completed",
@@ -207,9 +209,7 @@ def long() -> Any:
 
 
 @pytest.mark.parametrize("width", [360, 1440])
-def test_a_long_plan_opens_at_the_step_at_hand_with_what_comes_next(
-    shown: Opened, long: Any, width: int
-) -> None:
+def test_a_long_plan_opens_at_the_step_at_hand_and_the_next(shown: Opened, long: Any, width: int) -> None:
     page = shown(long, width=width, height=740)
     assert {"S041", "S042", "S043", "S044"} <= set(page.evaluate(IN_SIGHT))
 
@@ -299,9 +299,7 @@ def test_json_in_a_note_is_code_and_folded(shown: Opened, long: Any) -> None:
     assert page.evaluate(f"{step}.querySelectorAll('pre').length") == 0
 
 
-def test_json_in_the_words_of_a_change_is_a_sign_in_the_list_and_code_beside_it(
-    shown: Opened, long: Any
-) -> None:
+def test_json_in_a_change_is_a_sign_in_the_list_and_code_beside_it(shown: Opened, long: Any) -> None:
     page = shown(long, part="#v=12", width=1440)
     assert page.text("#changes [aria-current] .body") == "S010 done: {\u2026}."
     page.click("#change .lead .fold")

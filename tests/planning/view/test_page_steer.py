@@ -21,8 +21,11 @@ from session import Session
 pytestmark = pytest.mark.browser
 
 
+Agent = tuple[Session, Toolbox]
+
+
 @pytest.fixture
-def agent(tmp_path: Path) -> tuple[Session, Toolbox]:
+def agent(tmp_path: Path) -> Agent:
     """A session in a store whose plan waits for approval, at version 1, and its tools."""
     return waiting(tmp_path / "plans.db")
 
@@ -51,7 +54,7 @@ def seen(page: Page, selector: str) -> list[str]:
     return names
 
 
-def test_a_plan_is_approved_by_the_keyboard(agent: tuple[Session, Toolbox], steered: Opened) -> None:
+def test_a_plan_is_approved_by_the_keyboard(agent: Agent, steered: Opened) -> None:
     page = steered()
     assert page.text("#approval-text") == "The plan waits for approval."
     page.evaluate("$('approve').focus()")
@@ -65,7 +68,7 @@ def test_a_plan_is_approved_by_the_keyboard(agent: tuple[Session, Toolbox], stee
     assert page.errors == []
 
 
-def test_a_plan_is_rejected_with_a_reason(agent: tuple[Session, Toolbox], steered: Opened) -> None:
+def test_a_plan_is_rejected_with_a_reason(agent: Agent, steered: Opened) -> None:
     page = steered()
     page.click("#reject")
     assert page.evaluate("document.activeElement.id") == "reason"
@@ -83,7 +86,7 @@ def test_a_plan_is_rejected_with_a_reason(agent: tuple[Session, Toolbox], steere
 
 
 def test_a_decision_about_a_plan_that_changed_meanwhile_is_not_carried_out(
-    agent: tuple[Session, Toolbox], steered: Opened
+    agent: Agent, steered: Opened
 ) -> None:
     session, _ = agent
     page = steered()
@@ -101,7 +104,7 @@ def test_a_decision_about_a_plan_that_changed_meanwhile_is_not_carried_out(
     assert page.text("#notes") == ""
 
 
-def test_steps_are_moved_and_removed(agent: tuple[Session, Toolbox], steered: Opened) -> None:
+def test_steps_are_moved_and_removed(agent: Agent, steered: Opened) -> None:
     page = steered()
     assert seen(page, "#plan-rows .tools") == [
         "Move S001 down", "Remove S001", "Move S002 up", "Move S002 down", "Remove S002", "Move S003 up",
@@ -125,9 +128,7 @@ def test_steps_are_moved_and_removed(agent: tuple[Session, Toolbox], steered: Op
     assert page.errors == []
 
 
-def test_an_old_version_and_a_page_that_may_not_steer_have_no_buttons(
-    agent: tuple[Session, Toolbox], steered: Opened
-) -> None:
+def test_an_old_version_and_a_page_that_may_not_steer_have_no_buttons(agent: Agent, steered: Opened) -> None:
     agent[0].dispatch(RejectPlan("Too long"))
     call(agent[1], "add_step", steps=["Tell"])
     page = steered()
@@ -143,25 +144,21 @@ def test_an_old_version_and_a_page_that_may_not_steer_have_no_buttons(
 
 
 def test_steps_say_what_shows_that_they_are_done_and_what_they_wait_for(
-    agent: tuple[Session, Toolbox], steered: Opened
+    agent: Agent, steered: Opened
 ) -> None:
     session, toolbox = agent
     session.dispatch(ApprovePlan())
     toolbox.call("copy", {})
     call(toolbox, "mark_step", step_id="S001", status="done", evidence=["C1"])
     call(toolbox, "add_step", steps=["Tell"])
-    rows = (
-        "[...document.querySelectorAll('.step')].map(each => each.querySelector('.flags')?.innerText ?? '')"
-    )
     page = steered(steers=False)
-    assert page.evaluate(rows) == ["reported with C1 (copy)", "after S001", "", "waits for approval"]
+    rows = page.values(".step", "querySelector('.flags')?.innerText ?? ''")
+    assert rows == ["reported with C1 (copy)", "after S001", "", "waits for approval"]
     assert page.text("#approval-text") == "S004 waits for approval."
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (800, "light"), (1440, "dark")])
-def test_nothing_keeps_people_out(
-    agent: tuple[Session, Toolbox], steered: Opened, axe: str, width: int, scheme: str
-) -> None:
+def test_nothing_keeps_people_out(agent: Agent, steered: Opened, axe: str, width: int, scheme: str) -> None:
     page = steered(width=width, scheme=scheme)
     page.evaluate(f"{axe}; null")
     found = [violations(page)]

@@ -24,15 +24,9 @@ pytestmark = pytest.mark.browser
 SMALLEST = 9.0  # pixels of a letter that can be read
 
 CHAIN = {f"step_{at:02}": [f"step_{at - 1:02}"] if at else [] for at in range(12)}
-FAN = {
-    "start": [],
-    **{f"part_{at:02}": ["start"] for at in range(10)},
-    "end": [f"part_{at:02}" for at in range(10)],
-}
-LAYERS = {
-    f"s{at:02}": [f"s{other:02}" for other in range(at // 3 * 3 - 3, at // 3 * 3) if other >= 0]
-    for at in range(12)
-}
+PARTS = [f"part_{at:02}" for at in range(10)]
+FAN = {"start": [], **{part: ["start"] for part in PARTS}, "end": PARTS}
+LAYERS = {f"s{at:02}": [f"s{at // 3 * 3 - back:02}" for back in (3, 2, 1) if at > 2] for at in range(12)}
 MANY = {f"n{at:03}": [f"n{at - 1 - at % 3:03}"] if at > 3 else [] for at in range(60)}
 
 NODES = """[...document.querySelectorAll('.node')].map(each => {
@@ -149,9 +143,8 @@ def test_the_wheel_zooms_below_the_pointer_and_the_mouse_drags(shown: Opened) ->
     page.send("Input.dispatchMouseEvent", type="mouseMoved", button="left", buttons=1, **moved)
     page.send("Input.dispatchMouseEvent", type="mouseReleased", button="left", clickCount=1, **moved)
     page.settle()
-    assert page.evaluate("[$('canvas').scrollLeft, $('canvas').scrollTop]") == pytest.approx(
-        [left - 60, top - 40], abs=1
-    )
+    place = page.evaluate("[$('canvas').scrollLeft, $('canvas').scrollTop]")
+    assert place == pytest.approx([left - 60, top - 40], abs=1)
 
 
 def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Opened) -> None:
@@ -195,9 +188,8 @@ def test_a_step_has_the_prompt_of_the_run_and_no_code_that_says_nothing(shown: O
     def ask(year: str) -> None:
         raise RuntimeError(f"nothing of {year}")
 
-    step = WorkflowStep(
-        step_id="ask", description="Ask", type="tool", name="ask", inputs={"year": "${user_prompt}"}
-    )
+    inputs = {"year": "${user_prompt}"}
+    step = WorkflowStep(step_id="ask", description="Ask", type="tool", name="ask", inputs=inputs)
     session = Session()
     capabilities = Capabilities(tools={"ask": ask})
     run_workflow(Workflow(goal="Ask", steps=(step,)), capabilities, session=session, user_prompt="of 2024")
@@ -217,9 +209,8 @@ def test_a_time_has_the_form_of_the_terminal(shown: Opened, seconds: float) -> N
     assert page.evaluate(f"duration({1000 * seconds})") == seconds_text(seconds)
     page.send("Emulation.setTimezoneOverride", timezoneId="Asia/Tokyo")
     at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    forms = page.evaluate(
-        f"[clock, calendar, minute].map(form => timeOf({at.timestamp()}, form).textContent)"
-    )
+    form = f"form => timeOf({at.timestamp()}, form).textContent"
+    forms = page.evaluate(f"[clock, calendar, minute].map({form})")
     assert forms == [f"{at:%H:%M:%S}", f"{at:%Y-%m-%d %H:%M:%S} UTC", f"{at:%Y-%m-%d %H:%M}"]
 
 
@@ -269,10 +260,7 @@ def test_a_pause_of_a_run_does_not_hide_its_bars(shown: Opened) -> None:
 
 def test_the_answer_has_a_place_of_its_own(shown: Opened) -> None:
     def summed() -> dict[str, Any]:
-        return {
-            "answer": "Revenue grew in each quarter",
-            "quarters": {f"Q{each}": 1000 * each for each in range(1, 5)},
-        }
+        return {"answer": "Revenue grew", "quarters": {f"Q{each}": 1000 * each for each in range(1, 5)}}
 
     steps = {"fetch": [], "sum": ["fetch"]}
     session = Session()
@@ -290,9 +278,7 @@ def test_the_answer_has_a_place_of_its_own(shown: Opened) -> None:
 
 
 def test_an_answer_that_is_private_is_not_shown(shown: Opened) -> None:
-    tool = Tool(
-        name="find", description="Find", function=lambda: {"name": "secret-9f1"}, returns_private_data=True
-    )
+    tool = Tool("find", "Find", lambda: {"name": "secret-9f1"}, returns_private_data=True)
     session = Session()
     run_workflow(a_workflow({"find": []}), Capabilities(tools={"find": tool}), session=session)
     data = of_memory(session)

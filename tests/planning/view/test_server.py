@@ -255,9 +255,7 @@ def test_each_session_is_read_once_until_it_changes(tmp_path: Path) -> None:
     assert asked[0][1] == asked[1][1] <= 4
 
 
-def test_a_long_list_is_there_at_once_and_read_bit_by_bit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_list_is_read_bit_by_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "plans.db"
     for number in range(3):
         a_plan(path, f"s{number}")

@@ -58,7 +58,7 @@ def test_a_command_changes_the_plan_as_the_host(
 
 
 @pytest.mark.parametrize(
-    ("fields", "problem"),
+    ("fields", "reason"),
     [
         ({}, "command: use approve, reject, remove or move"),
         ({"command": "clear"}, "command: use approve, reject, remove or move"),
@@ -72,12 +72,10 @@ def test_a_command_changes_the_plan_as_the_host(
         ({"command": "move", "step_id": "S001"}, "index: no such place; send 0 to 2"),
     ],
 )
-def test_what_does_not_fit_the_plan_is_refused(
-    session: Session, fields: dict[str, Any], problem: str
-) -> None:
+def test_what_does_not_fit_the_plan_is_refused(session: Session, fields: dict[str, Any], reason: str) -> None:
     with pytest.raises(ToolValidationError) as refusal:
         steer(session, command_of(fields), 1)
-    assert str(refusal.value) == problem
+    assert str(refusal.value) == reason
     assert session.version == 1
 
 

@@ -118,15 +118,8 @@ def plan(*steps: dict[str, Any], goal: str = "Look into it") -> str:
 
 def step(name: str, *after: str, **fields: Any) -> dict[str, Any]:
     """A step that calls the tool of its own name."""
-    return {
-        "step_id": name,
-        "description": f"Call {name}",
-        "type": "tool",
-        "name": name,
-        "inputs": {},
-        "depends_on": list(after),
-        **fields,
-    }
+    call = {"type": "tool", "name": name, "inputs": {}, "depends_on": list(after)}
+    return {"step_id": name, "description": f"Call {name}", **call, **fields}
 
 
 def thought(step_id: str, *after: str) -> dict[str, Any]:
@@ -156,9 +149,8 @@ class Running:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
         with (folder / "out.txt").open("wb") as out, (folder / "err.txt").open("wb") as errors:
-            self._process = started(
-                "run", *arguments, cwd=folder, stdout=out, stderr=errors, start_new_session=True
-            )
+            options: Any = {"cwd": folder, "stdout": out, "stderr": errors, "start_new_session": True}
+            self._process = started("run", *arguments, **options)
 
     def until(self, is_so: Callable[[], bool]) -> None:
         """Wait until something is so."""

@@ -100,19 +100,6 @@ def halfway() -> Progress:
     return progress
 
 
-def result(status: Any, outputs: dict[str, Any], errors: dict[str, StepFailure]) -> WorkflowResult:
-    return WorkflowResult(
-        status=status,
-        outputs=outputs,
-        memory={},
-        errors=errors,
-        warnings=("step known: done_check ignored: [x]",),
-        session=Session(),
-        run=WorkflowRun(run_id="r", workflow=Workflow()),
-        states={},
-    )
-
-
 @pytest.mark.parametrize("made", [busy, halfway], ids=["plan", "run"])
 @pytest.mark.parametrize("width", [40, 100])
 def test_what_a_terminal_shows_meanwhile_and_last(width: int, made: Any, snapshot: SnapshotAssertion) -> None:
@@ -156,9 +143,12 @@ def in_lines(*lines: Line) -> str:
 
 
 def test_the_report_of_a_run(snapshot: SnapshotAssertion) -> None:
-    shown = ""
-    for status in ("completed", "failed", "stopped"):
-        made = None if status == "stopped" else result(status, OUTPUTS, {"find": ERROR})
+    shown, statuses = "", ("completed", "failed", "stopped")
+    common = {"memory": {}, "session": Session(), "run": WorkflowRun(run_id="r", workflow=Workflow())}
+    common |= {"warnings": ("step known: done_check ignored: [x]",), "states": {}}
+    for status in statuses:
+        result: Any = {"status": status, "outputs": OUTPUTS, "errors": {"find": ERROR}, **common}
+        made = None if status == "stopped" else WorkflowResult(**result)
         first, last = report_lines(FLOW, halfway(), made, is_verbose=status == "completed")
         shown += f"-- {status}\n{in_lines(*first, *last)}"
     assert shown == snapshot

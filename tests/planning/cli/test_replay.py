@@ -68,6 +68,7 @@ def test_markup_and_control_characters_of_a_model_stay_text(snapshot: SnapshotAs
 
 
 READ = Call("planning_read_plan", "{}")
+CALL = {"name": "planning_read_plan", "arguments": "{}"}
 
 FORMS = {
     "one message a line": lines({"role": "user", "content": "Go."}, MESSAGE, MESSAGE),
@@ -77,9 +78,7 @@ FORMS = {
     "two calls in one message": lines(said(("planning_read_plan", "{}"), ("planning_read_plan", "{}"))),
     "a byte order mark": "\ufeff" + lines(MESSAGE, MESSAGE),
     "a line separator within a string": lines(MESSAGE).replace("null", '"a\u2028b"') + lines(MESSAGE),
-    "legacy function calls": lines(
-        *2 * [{"role": "assistant", "function_call": {"name": "planning_read_plan", "arguments": "{}"}}]
-    ),
+    "legacy function calls": lines(*2 * [{"role": "assistant", "function_call": CALL}]),
 }
 
 
@@ -90,20 +89,12 @@ def test_calls_are_read_in_order_out_of_every_form(text: str) -> None:
 
 def test_arguments_are_handed_on_as_they_came() -> None:
     bodies: list[Any] = ["{broken", {"step_id": "S001"}, None]
-    message = {
-        "role": "assistant",
-        "tool_calls": [{"function": {"name": "f", "arguments": b}} for b in bodies],
-    }
+    sent = [{"function": {"name": "f", "arguments": body}} for body in bodies]
+    message = {"role": "assistant", "tool_calls": sent}
     assert [call.arguments for call in parse_transcript(lines(message).encode())] == bodies
 
 
-ITEM = {
-    "type": "function_call",
-    "id": "fc_1",
-    "call_id": "call_1",
-    "name": "planning_read_plan",
-    "arguments": "{}",
-}
+ITEM = {"type": "function_call", "id": "fc_1", "call_id": "call_1", **CALL}
 RESPONSE = {
     "id": "resp_1",
     "object": "response",

@@ -134,16 +134,9 @@ def test_a_failed_run_says_why_in_red_and_has_its_own_step_ids(
     (found,) = (each for each in printed("sessions", "plans.db", "--json") if each["session_id"] == "flow")
     assert 0 < found["seconds"] < 60
     names = ("state", "objective", "done", "total", "step", "title", "others", "error")
-    assert {name: found[name] for name in names} == {
-        "state": "failed",
-        "objective": "Load it",
-        "done": 2,
-        "total": 3,
-        "step": "S001",
-        "title": "S001",
-        "others": 0,
-        "error": "S001: it is gone",
-    }
+    assert [found[name] for name in names] == [
+        "failed", "Load it", 2, 3, "S001", "S001", 0, "S001: it is gone",
+    ]  # fmt: skip
     assert timeless(run("sessions", "plans.db")) == snapshot(name="sessions")
     call(toolbox, "add_step", steps=["Tell the team"])
     between = f"diff plans.db flow 1 {session.version}"

@@ -100,9 +100,8 @@ def test_steps_that_call_tools_are_not_messages_of_tools(step: dict[str, Any], f
 
 
 SETUP = {"name": "planning_setup_plan", "args": {"objective": "Find out"}, "id": "c1", "type": "tool_call"}
-ITEM = {"type": "function_call", "id": "f1", "call_id": "c1", "name": SETUP["name"]} | {
-    "arguments": json.dumps(SETUP["args"])
-}
+CALL = {"name": SETUP["name"], "arguments": json.dumps(SETUP["args"])}
+ITEM = {"type": "function_call", "id": "f1", "call_id": "c1", **CALL}
 AI = {"type": "ai", "content": "", "id": "m2", "tool_calls": [SETUP]}
 TRANSCRIPTS: dict[str, Any] = {
     "LangChain's messages": [{"type": "human", "content": "Hi", "id": "m1"}, AI],

@@ -132,9 +132,8 @@ def test_a_path_is_not_taken_for_a_session() -> None:
 def completed(line: str) -> list[str]:
     """What bash is offered for the last word of a line."""
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
-    result = CliRunner().invoke(
-        app, [], env={"_PLANNING_COMPLETE": "complete_bash", **words}, prog_name="planning"
-    )
+    words["_PLANNING_COMPLETE"] = "complete_bash"
+    result = CliRunner().invoke(app, [], env=words, prog_name="planning")
     assert (result.stderr, "Traceback" in result.stdout) == ("", False)
     return result.stdout.split()
 

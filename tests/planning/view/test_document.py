@@ -158,9 +158,8 @@ def test_a_step_has_its_attempts_its_output_and_its_failure() -> None:
     run_of(session)
     error = "bad cannot reach its data now. Try again later, or continue without it."
     assert told(session, "fetch") == {"state": "completed", "spans": [["completed", 1]], "output": "fetch"}
-    assert told(session, "bad") == {
-        "state": "failed", "spans": [["failed", 1]], "error": error, "code": "storage", "cause": "bad is gone",
-    }  # fmt: skip
+    failure = {"error": error, "code": "storage", "cause": "bad is gone"}
+    assert told(session, "bad") == {"state": "failed", "spans": [["failed", 1]], **failure}
     assert told(session, "use") == {"state": "skipped", "after": "bad"}
 
 

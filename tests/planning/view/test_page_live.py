@@ -144,11 +144,11 @@ def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(opened: Op
     def boom() -> None:
         raise ConnectionError(f"refused {long}")
 
-    steps = (
-        WorkflowStep(step_id="S002", description="Fetch it", type="tool", name="boom"),
-        WorkflowStep(step_id="S001", description="Use it", type="tool", name="boom", depends_on=("S002",)),
+    first = WorkflowStep(step_id="S002", description="Fetch it", type="tool", name="boom")
+    second = WorkflowStep(step_id="S001", description="Use it", depends_on=("S002",))
+    run_workflow(
+        Workflow(goal="Load", steps=(first, second)), Capabilities(tools={"boom": boom}), session=session
     )
-    run_workflow(Workflow(goal="Load", steps=steps), Capabilities(tools={"boom": boom}), session=session)
     page = opened(stage.showing(of_memory(session)))
     page.wait("timeline !== null")
     assert page.text("#state").startswith("failed\n0 of 2 done\nS002 Fetch it\nafter ")
@@ -216,19 +216,9 @@ NAMES = "[...document.querySelectorAll('#list .name')].map(each => each.textCont
 
 
 def listed(number: int, **fields: Any) -> Any:
-    return {
-        "id": f"s/{number}",
-        "version": 3,
-        "changed": 1_795_413_553.5 + number,
-        "began": 1_795_413_550.5 + number,
-        "objective": f"Plan {number}",
-        "state": "working",
-        "done": 1,
-        "total": 4,
-        "step": "S002",
-        "title": "Mend it",
-        **fields,
-    }
+    times = {"began": 1_795_413_550.5 + number, "changed": 1_795_413_553.5 + number}
+    health = {"state": "working", "done": 1, "total": 4, "step": "S002", "title": "Mend it"}
+    return {"id": f"s/{number}", "version": 3, "objective": f"Plan {number}", **times, **health, **fields}
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
@@ -267,16 +257,14 @@ def test_the_list_has_the_newest_session_first_and_follows(opened: Opened, stage
 
 
 def test_the_list_filters_by_state_and_sorts(opened: Opened, stage: Stage) -> None:
-    stage.say(
-        "sessions",
-        [
-            listed(1, state="failed", done=3, error="join: refused"),
-            listed(2, state="finished", done=4, step=None, error="ask: closed"),
-            listed(3, state="waiting", done=0),
-            listed(4, done=2, others=1),
-            {"id": "s/5", "version": 1, "changed": 1_795_413_559},
-        ],
-    )
+    sessions = [
+        listed(1, state="failed", done=3, error="join: refused"),
+        listed(2, state="finished", done=4, step=None, error="ask: closed"),
+        listed(3, state="waiting", done=0),
+        listed(4, done=2, others=1),
+        {"id": "s/5", "version": 1, "changed": 1_795_413_559},
+    ]
+    stage.say("sessions", sessions)
     page = opened(stage.url)
     page.wait(f"String({NAMES}) === 's/5,Plan 4,Plan 3,Plan 2,Plan 1'")
     rows = page.texts("#list .entry")

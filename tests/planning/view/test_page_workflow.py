@@ -260,7 +260,8 @@ def test_a_pause_of_a_run_does_not_hide_its_bars(shown: Opened) -> None:
 
 def test_the_answer_has_a_place_of_its_own(shown: Opened) -> None:
     def summed() -> dict[str, Any]:
-        return {"answer": "Revenue grew", "quarters": {f"Q{each}": 1000 * each for each in range(1, 5)}}
+        quarters = {f"Q{each}": 1000 * each for each in range(1, 5)}
+        return {"answer": "Revenue grew in each quarter", "quarters": quarters}
 
     steps = {"fetch": [], "sum": ["fetch"]}
     session = Session()

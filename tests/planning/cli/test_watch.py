@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -45,7 +45,8 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     """What a watch shows of changes, one between two looks at the store, until the session is deleted."""
 
     def watch(*changes: Callable[[], object], options: str = "") -> str:
-        left = iter((*changes, lambda: SqliteStore("plans.db").delete("nightly"), lambda: None))
+        ends = (lambda: SqliteStore("plans.db").delete("nightly"), lambda: None)
+        left: Iterator[Callable[[], object]] = iter((*changes, *ends))
         monkeypatch.setattr(history, "time", SimpleNamespace(sleep=lambda _: next(left)()))
         return run("watch", "plans.db", "nightly", *options.split())
 

@@ -147,18 +147,10 @@ def in_terminal(columns: int, *arguments: str, **environment: str) -> str:
     return written_in_terminal(columns, *arguments, **environment).replace("\x1b", "<ESC>")
 
 
-def terminal(width: int = 80, height: int = 24, **options: Any) -> Console:
-    """A terminal that keeps what is written to it."""
-    given: dict[str, Any] = {"file": io.StringIO(), "color_system": None} | options
-    return Console(
-        force_terminal=True, width=width, height=height, legacy_windows=False, _environ={}, **given
-    )
-
-
-def written(console: Console) -> str:
-    """What was written to a terminal."""
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+def terminal(file: io.StringIO, width: int, height: int = 24) -> Console:
+    """A terminal without colours that keeps what is written to it in a file."""
+    options: Any = {"force_terminal": True, "color_system": None, "legacy_windows": False, "_environ": {}}
+    return Console(file=file, width=width, height=height, **options)
 
 
 def plain(text: str) -> str:
@@ -168,10 +160,16 @@ def plain(text: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in text.split("\n")).rstrip() + "\n"
 
 
-def drawn(console: Console, renderable: RenderableType) -> str:
+def left_in(text: str) -> str:
+    """What a terminal shows at the end of a text: all behind the last line that was erased."""
+    return plain(text.rsplit(ERASED_LINE, 1)[-1])
+
+
+def drawn(renderable: RenderableType, width: int = 80, height: int = 24) -> str:
     """What a terminal shows of something."""
-    console.print(renderable)
-    return plain(written(console))
+    file = io.StringIO()
+    terminal(file, width, height).print(renderable)
+    return plain(file.getvalue())
 
 
 class Clock:

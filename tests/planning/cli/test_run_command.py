@@ -27,8 +27,9 @@ def ran(*arguments: str, stdin: str | None = None) -> str:
     return timeless(run("run", *arguments, stdin=stdin))
 
 
-def test_a_completed_run_is_a_line_for_each_change() -> None:
-    assert ran("fine.json", *WITH, "--prompt", "larks") == (
+@pytest.mark.parametrize("executor", [(), ("--executor", "threads"), ("--executor", "processes")])
+def test_a_completed_run_is_a_line_for_each_change(executor: tuple[str, ...]) -> None:
+    assert ran("fine.json", *WITH, "--prompt", "larks", *executor) == (
         "exit code 0\n--- stdout\n"
         "Look into it: 0 of 2 done\n"
         "find  running   Call find\n"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from cli_runs import ERASED_LINE, TRIAGE, plain, printed, run, runs, written_in_terminal
+from cli_runs import TRIAGE, left_in, printed, run, runs, written_in_terminal
 from page_data import call, in_memory, kept
 from run_folders import FINE
 from store_files import Mine, timeless
@@ -116,7 +116,7 @@ def test_a_reminder_is_the_active_plan_as_a_model_reads_it() -> None:
 
 def test_a_terminal_gets_the_run_as_a_table(snapshot: SnapshotAssertion) -> None:
     text = written_in_terminal(80, "show", "fine.json", NO_COLOR="1")
-    assert timeless(plain(text.rsplit(ERASED_LINE, 1)[-1])) == snapshot
+    assert timeless(left_in(text)) == snapshot
 
 
 WRONG: dict[str, str | bytes] = {

@@ -7,27 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_data import (
-    a_workflow,
-    call,
-    data_of,
-    in_memory,
-    kept,
-    of_memory,
-    of_store,
-    run_of,
-    steps_of,
-    with_tools,
-)
+from page_data import a_workflow, call, in_memory, kept, of_memory, of_store, run_of, steps_of, with_tools
 from syrupy.assertion import SnapshotAssertion
 
 from planning.observe.steps import RunSteps
 from planning.observe.stores import PastStore
-from planning.observe.timeline import Recent
 from planning.plan.commands import SetupPlan
 from planning.suite.tools import register_plan
 from planning.tools import Tool, ToolError
-from planning.view.document import Document, RunData
+from planning.view.document import RunData
 from planning.view.sources import family_of
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session, ToolInvoked
@@ -41,8 +29,10 @@ def timeless(value: Any) -> Any:
     return [timeless(each) for each in value] if isinstance(value, list) else value
 
 
-def a_planning_session(path: Path) -> Session:
-    session, toolbox = kept(path)
+def test_a_session_is_told_change_by_change_from_a_store_and_from_memory(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    session, toolbox = kept(tmp_path / "plans.db")
     first = {"title": "Reproduce it", "details": "On 3.12.\nSee the log."}
     call(toolbox, "setup_plan", objective="Fix the login", initial_steps=[first, "Mend it"])
     call(toolbox, "mark_step", step_id="S001", status="done", note="It was the cookie")
@@ -60,23 +50,9 @@ def a_planning_session(path: Path) -> Session:
     others.call("deploy", {})
     session.rewind(1, actor="ann")
     call(toolbox, "clear_plan")
-    return session
-
-
-def test_a_session_is_told_change_by_change(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    a_planning_session(tmp_path / "plans.db")
-    assert json.dumps(timeless(of_store(tmp_path / "plans.db")), indent=1) == snapshot
-
-
-def test_a_session_in_memory_is_told_as_one_in_a_store(tmp_path: Path) -> None:
-    session = a_planning_session(tmp_path / "plans.db")
-    assert timeless(of_memory(session)["changes"]) == timeless(of_store(tmp_path / "plans.db")["changes"])
-
-
-def test_the_changes_of_a_run_are_of_their_own_kinds() -> None:
-    session, _ = in_memory()
-    run_of(session)
-    assert {change.get("kind", "plan") for change in of_memory(session)["changes"]} == {"run", "failed"}
+    data = timeless(of_store(tmp_path / "plans.db"))
+    assert json.dumps(data, indent=1) == snapshot
+    assert timeless(of_memory(session)["changes"]) == data["changes"]
 
 
 def test_texts_of_calls_are_bounded() -> None:
@@ -138,9 +114,8 @@ def test_the_family_of_a_session_is_its_line_its_forks_and_those_that_work_for_i
 def test_half_characters_and_separators_are_told_as_they_are() -> None:
     session, _ = in_memory()
     session.publish(ToolInvoked("search", {}, "\ud800 \u2028 </script>"))
-    document = Document(title="x", kind="session", source="x")
-    document.read(Recent(session))
-    assert data_of(document)["changes"][0]["calls"][0]["message"] == "\\ud800 \u2028 </script>"
+    (change,) = of_memory(session)["changes"]
+    assert change["calls"][0]["message"] == "\\ud800 \u2028 </script>"
 
 
 def told(session: Session, step: str) -> dict[str, Any]:
@@ -156,6 +131,7 @@ def told(session: Session, step: str) -> dict[str, Any]:
 def test_a_step_has_its_attempts_its_output_and_its_failure() -> None:
     session = Session()
     run_of(session)
+    assert {change.get("kind", "plan") for change in of_memory(session)["changes"]} == {"run", "failed"}
     error = "bad cannot reach its data now. Try again later, or continue without it."
     assert told(session, "fetch") == {"state": "completed", "spans": [["completed", 1]], "output": "fetch"}
     failure = {"error": error, "code": "storage", "cause": "bad is gone"}
@@ -178,9 +154,7 @@ def test_the_steps_of_each_version_are_those_of_the_session_also_after_a_rewind(
 def test_steps_of_the_oldest_changes_are_where_the_run_begins(limit: int) -> None:
     session = Session()
     run_of(session)
-    document = Document(title="x", kind="session", source="x", limit=limit)
-    document.read(Recent(session))
-    data = data_of(document)
+    data = of_memory(session, limit=limit)
     assert len(data["changes"]) == limit
     whole = steps_of(of_memory(session))
     assert steps_of(data) == {version: each for version, each in whole.items() if version >= data["from"]}

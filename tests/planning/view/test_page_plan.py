@@ -8,17 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_data import (
-    STEPS,
-    a_run_of,
-    call,
-    in_memory,
-    kept,
-    of_memory,
-    of_store,
-    plans_of,
-    with_tools,
-)
+from page_data import STEPS, a_run_of, call, in_memory, kept, of_memory, of_store, plans_of, with_tools
 from page_stage import Opened
 
 pytestmark = pytest.mark.browser

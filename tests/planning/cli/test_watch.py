@@ -55,9 +55,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
-def test_a_watch_that_is_interrupted_ends_without_a_word(
-    number: signal.Signals, code: int, agent: Agent
-) -> None:
+def test_an_interrupted_watch_ends_without_a_word(number: signal.Signals, code: int, agent: Agent) -> None:
     with started("watch", "plans.db", "nightly") as process:
         assert process.stdout is not None
         assert "".join(process.stdout.readline() for _ in range(3)) == BEGIN

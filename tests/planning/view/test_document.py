@@ -172,9 +172,8 @@ def test_inputs_are_as_they_were_resolved_unless_they_are_private(is_stored: boo
         "hide": Tool("hide", "Hide", lambda by: by, returns_private_data=True),
         "fail": Tool("fail", "Fail", fail, returns_private_data=True),
     }
-    inputs: dict[str, dict[str, Any]] = {
-        name: {"by": "${user_prompt}"} for name in ("refuse", "hide", "fail")
-    }
+    prompt: dict[str, Any] = {"by": "${user_prompt}"}
+    inputs = {"refuse": prompt, "hide": prompt, "fail": prompt}
     inputs["show"] = {"row": "${find.output.0}", "by": "for ${user_prompt}", "n": 1}
     steps = tuple(
         WorkflowStep(

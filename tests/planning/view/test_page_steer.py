@@ -85,9 +85,7 @@ def test_a_plan_is_rejected_with_a_reason(agent: Agent, steered: Opened) -> None
     assert page.errors == []
 
 
-def test_a_decision_about_a_plan_that_changed_meanwhile_is_not_carried_out(
-    agent: Agent, steered: Opened
-) -> None:
+def test_a_decision_about_a_plan_that_changed_is_not_carried_out(agent: Agent, steered: Opened) -> None:
     session, _ = agent
     page = steered()
     page.click("#reject")
@@ -143,9 +141,7 @@ def test_an_old_version_and_a_page_that_may_not_steer_have_no_buttons(agent: Age
     assert seen(page, "#approval") == seen(page, "#plan-rows .tools") == []
 
 
-def test_steps_say_what_shows_that_they_are_done_and_what_they_wait_for(
-    agent: Agent, steered: Opened
-) -> None:
+def test_steps_say_what_shows_them_done_and_what_they_wait_for(agent: Agent, steered: Opened) -> None:
     session, toolbox = agent
     session.dispatch(ApprovePlan())
     toolbox.call("copy", {})

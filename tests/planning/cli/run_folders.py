@@ -6,11 +6,10 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from cli_runs import started
 
@@ -156,8 +155,9 @@ class Running:
         """Wait until something is so."""
         end = time.monotonic() + PATIENCE
         while not is_so():
-            if time.monotonic() > end:
-                self._fail()
+            if is_late := time.monotonic() > end:
+                self.signal(signal.SIGKILL)
+            assert not is_late, self.shown()
             assert self._process.poll() is None, self.shown()
             time.sleep(0.01)
 
@@ -175,15 +175,8 @@ class Running:
 
     def ended(self) -> int:
         """Wait for the end; returns the exit code."""
-        try:
-            return self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._fail()
-
-    def _fail(self) -> NoReturn:
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        raise AssertionError(self.shown()) from None
+        self.until(lambda: self._process.poll() is not None)
+        return self._process.returncode
 
     def shown(self) -> str:
         """What it has printed so far."""

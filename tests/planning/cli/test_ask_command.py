@@ -40,6 +40,11 @@ def ask(*arguments: str, stdin: str | bytes | None = None) -> str:
     return run("ask", *arguments, "--db", "shop.db", stdin=stdin)
 
 
+def ask_model(server: ChatServer, question: str, *options: str) -> str:
+    """What a run shows that asks the shop with the SQL of a model."""
+    return ask(question, "--model", "local", "--base-url", server.url, *options)
+
+
 def timeless(text: str) -> str:
     """A text with every time in it as 0.0, and without the version of SQLite."""
     text = text.replace(f"SQLite {sqlite3.sqlite_version}", "SQLite VERSION")
@@ -138,8 +143,7 @@ def test_a_statement_has_no_more_time_than_it_is_given() -> None:
 def test_a_model_writes_the_sql(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with ChatServer(says("SELECT nmae FROM customers"), says(f"Here:\n```sql\n{COUNT}\n```")) as server:
-        options = ["--db", "shop.db", "--model", "local", "--base-url", server.url]
-        shown = run("ask", "How many customers are there?", *options, "--json")
+        shown = ask_model(server, "How many customers are there?", "--json")
     state = final(shown)
     assert (state["success"], state["sql_query"]) == (True, COUNT)
     assert [each["key"] for each in server.requests] == [f"Bearer {KEY}"] * 2
@@ -153,16 +157,15 @@ def test_a_model_writes_the_sql(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_is_heard_when_it_asks_back(snapshot: SnapshotAssertion) -> None:
     text = '{"needs_user_input": true, "input_request": "Which year\\u001b[2J?"}'
     with ChatServer(says(text), says(text)) as server:
-        options = [SPENT, "--model", "local", "--base-url", server.url]
-        assert ask(*options) == snapshot
-        assert final(ask(*options, "--json"))["needs_user_input"] is True
+        assert ask_model(server, SPENT) == snapshot
+        assert final(ask_model(server, SPENT, "--json"))["needs_user_input"] is True
     assert SPENT in server.requests[0]["body"]["messages"][1]["content"]
 
 
 def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with ChatServer(reply(failure(f"Bad key {KEY}"), 401)) as server:
-        shown = ask("How many customers?", "--model", "local", "--base-url", server.url)
+        shown = ask_model(server, "How many customers?")
     assert shown.startswith("exit code 1\n--- stderr\n")
     assert "--- stdout" not in shown
     assert KEY not in shown
@@ -171,8 +174,7 @@ def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPat
 
 def test_a_slow_model_is_waited_for_as_long_as_asked_and_twice() -> None:
     with ChatServer(is_silent) as server:
-        options = ["--model", "local", "--base-url", server.url, "--model-timeout", "0.2"]
-        shown = ask("How many customers?", *options)
+        shown = ask_model(server, "How many customers?", "--model-timeout", "0.2")
     assert len(server.requests) == 2
     why = f"the model's server {server.host} did not answer in time; ask again"
     assert shown.splitlines()[-1] == f"The question could not be answered: {why}"
@@ -181,7 +183,7 @@ def test_a_slow_model_is_waited_for_as_long_as_asked_and_twice() -> None:
 def test_the_models_prompt_has_as_many_characters_as_it_may() -> None:
     question = "How many customers? " * 100
     with ChatServer(says("SELECT 1")) as server:
-        ask(question, "--model", "local", "--base-url", server.url, "--prompt-limit", "4000")
+        ask_model(server, question, "--prompt-limit", "4000")
     sent = "".join(message["content"] for message in server.requests[0]["body"]["messages"])
     assert f"Question: {question[:640]}... (1,360 more characters are not shown)" in sent
     assert len(sent) <= 4_000

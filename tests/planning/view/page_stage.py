@@ -30,19 +30,16 @@ class _Requests(BaseHTTPRequestHandler):
         else:
             self.follow(int(parse_qs(url.query).get("after", ["0"])[0]))
 
-    def answer(self, kind: str, body: bytes) -> None:
+    def answer(self, kind: str, body: bytes = b"") -> None:
         self.send_response(200)
         self.send_header("content-type", kind)
         self.send_header("content-security-policy", policy(is_live=True))
-        self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def follow(self, after: int) -> None:
         stage, generation = self.server, self.server.generation
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.end_headers()
+        self.answer("text/event-stream")
         sent = 0
         while True:
             with stage.news:

@@ -41,16 +41,30 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> str:
     return shown + (f"--- stdout\n{result.stdout}" if result.stdout else "")
 
 
+def refused(reason: str) -> str:
+    """What a run shows that is refused."""
+    return f"exit code 2\n--- stderr\nplanning: {reason}\n"
+
+
+def printed(*arguments: str, stdin: str | bytes | None = None) -> Any:
+    """The JSON that a run prints, and nothing else."""
+    shown = run(*arguments, stdin=stdin)
+    assert shown.startswith("exit code 0\n--- stdout\n"), shown
+    return json.loads(shown.removeprefix("exit code 0\n--- stdout\n"))
+
+
 def runs(commands: Iterable[str], before: str = "") -> str:
     """What several commands show, each below its line."""
     return "".join(f"-- {each}\n{run(*shlex.split(before + each))}" for each in commands)
 
 
+_PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+
 def in_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """A run of the command as a process."""
     command = [sys.executable, "-m", "planning", *arguments]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.run(command, check=False, **(pipes | options))
+    return subprocess.run(command, check=False, **(_PIPES | options))
 
 
 def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -59,11 +73,8 @@ def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-    return subprocess.Popen(
-        [sys.executable, "-m", "planning", *arguments],
-        preexec_fn=heed_interrupts,  # noqa: PLW1509 - it does nothing else
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options},
-    )
+    command = [sys.executable, "-m", "planning", *arguments]
+    return subprocess.Popen(command, preexec_fn=heed_interrupts, **(_PIPES | options))  # noqa: PLW1509 - it does nothing else
 
 
 _WITHOUT = """
@@ -136,18 +147,10 @@ def in_terminal(columns: int, *arguments: str, **environment: str) -> str:
     return written_in_terminal(columns, *arguments, **environment).replace("\x1b", "<ESC>")
 
 
-def terminal(width: int = 80, height: int = 24, **options: Any) -> Console:
-    """A terminal that keeps what is written to it."""
-    given: dict[str, Any] = {"file": io.StringIO(), "color_system": None} | options
-    return Console(
-        force_terminal=True, width=width, height=height, legacy_windows=False, _environ={}, **given
-    )
-
-
-def written(console: Console) -> str:
-    """What was written to a terminal."""
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+def terminal(file: io.StringIO, width: int, height: int = 24) -> Console:
+    """A terminal without colours that keeps what is written to it in a file."""
+    options: Any = {"force_terminal": True, "color_system": None, "legacy_windows": False, "_environ": {}}
+    return Console(file=file, width=width, height=height, **options)
 
 
 def plain(text: str) -> str:
@@ -157,10 +160,16 @@ def plain(text: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in text.split("\n")).rstrip() + "\n"
 
 
-def drawn(console: Console, renderable: RenderableType) -> str:
+def left_in(text: str) -> str:
+    """What a terminal shows at the end of a text: all behind the last line that was erased."""
+    return plain(text.rsplit(ERASED_LINE, 1)[-1])
+
+
+def drawn(renderable: RenderableType, width: int = 80, height: int = 24) -> str:
     """What a terminal shows of something."""
-    console.print(renderable)
-    return plain(written(console))
+    file = io.StringIO()
+    terminal(file, width, height).print(renderable)
+    return plain(file.getvalue())
 
 
 class Clock:
@@ -183,21 +192,15 @@ class Clock:
 
 def said(*calls: tuple[str, object]) -> dict[str, Any]:
     """An assistant's message in the chat-completions form, with calls as (tool, arguments)."""
-    return {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [
-            {
-                "id": f"call_{number}",
-                "type": "function",
-                "function": {
-                    "name": name,
-                    "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
-                },
-            }
-            for number, (name, arguments) in enumerate(calls, start=1)
-        ],
-    }
+    functions = [
+        {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)}
+        for name, given in calls
+    ]
+    sent = [
+        {"id": f"call_{number}", "type": "function", "function": function}
+        for number, function in enumerate(functions, start=1)
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": sent}
 
 
 def lines(*messages: object) -> str:

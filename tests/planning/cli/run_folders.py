@@ -6,11 +6,10 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from cli_runs import started
 
@@ -118,15 +117,8 @@ def plan(*steps: dict[str, Any], goal: str = "Look into it") -> str:
 
 def step(name: str, *after: str, **fields: Any) -> dict[str, Any]:
     """A step that calls the tool of its own name."""
-    return {
-        "step_id": name,
-        "description": f"Call {name}",
-        "type": "tool",
-        "name": name,
-        "inputs": {},
-        "depends_on": list(after),
-        **fields,
-    }
+    call = {"type": "tool", "name": name, "inputs": {}, "depends_on": list(after)}
+    return {"step_id": name, "description": f"Call {name}", **call, **fields}
 
 
 def thought(step_id: str, *after: str) -> dict[str, Any]:
@@ -156,16 +148,16 @@ class Running:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
         with (folder / "out.txt").open("wb") as out, (folder / "err.txt").open("wb") as errors:
-            self._process = started(
-                "run", *arguments, cwd=folder, stdout=out, stderr=errors, start_new_session=True
-            )
+            options: Any = {"cwd": folder, "stdout": out, "stderr": errors, "start_new_session": True}
+            self._process = started("run", *arguments, **options)
 
     def until(self, is_so: Callable[[], bool]) -> None:
         """Wait until something is so."""
         end = time.monotonic() + PATIENCE
         while not is_so():
-            if time.monotonic() > end:
-                self._fail()
+            if is_late := time.monotonic() > end:
+                self.signal(signal.SIGKILL)
+            assert not is_late, self.shown()
             assert self._process.poll() is None, self.shown()
             time.sleep(0.01)
 
@@ -183,15 +175,8 @@ class Running:
 
     def ended(self) -> int:
         """Wait for the end; returns the exit code."""
-        try:
-            return self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._fail()
-
-    def _fail(self) -> NoReturn:
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        raise AssertionError(self.shown()) from None
+        self.until(lambda: self._process.poll() is not None)
+        return self._process.returncode
 
     def shown(self) -> str:
         """What it has printed so far."""

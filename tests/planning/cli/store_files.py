@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import attrs
+from run_folders import plan, step, thought
 
 from planning import PlanningToolsSection, Toolbox
 from planning.workflow import Capabilities, run_workflow, validate_workflow
@@ -48,16 +49,9 @@ def a_store(path: Path) -> None:
     session.rewind(1, actor="ann")
     call(toolbox, "update_step", "c5", step_id="S002", title="Mend the cookie")
     session.fork(2, session_id="what-if")
-    document = {
-        "schema_version": 2,
-        "goal": "Look into it",
-        "steps": [
-            {"step_id": "find", "description": "Find it", "type": "tool", "name": "find", "inputs": {}},
-            {"step_id": "say", "description": "Say it", "depends_on": ["find"]},
-        ],
-    }
+    text = plan(step("find", description="Find it"), {**thought("say", "find"), "description": "Say it"})
     capabilities = Capabilities(tools={"find": lambda: "found"})
-    workflow = validate_workflow(document, capabilities).workflow
+    workflow = validate_workflow(text, capabilities).workflow
     run_workflow(workflow, capabilities, session=Session(session_id="run", store=store))
     other = Session(session_id="other", store=store)
     other.register_reducer(Mine, append)

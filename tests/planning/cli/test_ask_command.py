@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chat_server import ChatServer, failure, is_silent, reply, says
-from cli_runs import ROOT, in_terminal, run, run_without, runs
+from cli_runs import ROOT, in_terminal, run, runs, started
 from syrupy.assertion import SnapshotAssertion
 
 from examples.shop import create_database
@@ -19,6 +21,7 @@ KEY = "sk-very-secret-1234"
 COUNT = "SELECT count(*) AS customers FROM customers"
 SPENT = "Which customers spent the most?"
 OPEN = "SELECT id, ordered_on FROM orders WHERE status = '{}' ORDER BY id"
+SLOW = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 OSLO = "SELECT customers.name FROM customers JOIN cities ON cities.id = city_id WHERE cities.name = 'Oslo'"
 
 
@@ -35,6 +38,11 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
 def ask(*arguments: str, stdin: str | bytes | None = None) -> str:
     """What a run shows that asks the shop."""
     return run("ask", *arguments, "--db", "shop.db", stdin=stdin)
+
+
+def ask_model(server: ChatServer, question: str, *options: str) -> str:
+    """What a run shows that asks the shop with the SQL of a model."""
+    return ask(question, "--model", "local", "--base-url", server.url, *options)
 
 
 def timeless(text: str) -> str:
@@ -99,9 +107,7 @@ def test_csv_in_a_terminal_cannot_act_on_it() -> None:
 
 
 def test_every_row_is_printed_for_a_program() -> None:
-    Path("many.sql").write_text(
-        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 900) SELECT x FROM c"
-    )
+    Path("many.sql").write_text(SLOW.replace("FROM c)", "FROM c LIMIT 900)").replace("count(*)", "x"))
     out = ask("--sql-from", "many.sql").partition("--- stdout\n")[2]
     assert out.splitlines() == ["x", *map(str, range(1, 901))]
 
@@ -125,9 +131,7 @@ def test_no_more_rows_are_read_than_were_asked_for() -> None:
 
 
 def test_a_statement_has_no_more_time_than_it_is_given() -> None:
-    Path("slow.sql").write_text(
-        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
-    )
+    Path("slow.sql").write_text(SLOW)
     shown = ask("--sql-from", "slow.sql", "--timeout", "0.3")
     assert shown.startswith("exit code 1\n")
     assert "0.3 s" in shown.splitlines()[-1]
@@ -139,35 +143,29 @@ def test_a_statement_has_no_more_time_than_it_is_given() -> None:
 def test_a_model_writes_the_sql(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with ChatServer(says("SELECT nmae FROM customers"), says(f"Here:\n```sql\n{COUNT}\n```")) as server:
-        options = ["--db", "shop.db", "--model", "local", "--base-url", server.url]
-        shown = run("ask", "How many customers are there?", *options, "--json")
+        shown = ask_model(server, "How many customers are there?", "--json")
     state = final(shown)
     assert (state["success"], state["sql_query"]) == (True, COUNT)
     assert [each["key"] for each in server.requests] == [f"Bearer {KEY}"] * 2
     assert "one SQLite SELECT" in server.requests[0]["body"]["messages"][0]["content"]
     assert "shop" not in json.dumps(server.requests[0]["body"]["messages"][1])
-    assert [each["role"] for each in server.requests[1]["body"]["messages"]] == [
-        "system",
-        "user",
-        "assistant",
-        "user",
-    ]
+    roles = [each["role"] for each in server.requests[1]["body"]["messages"]]
+    assert roles == ["system", "user", "assistant", "user"]
     assert KEY not in shown
 
 
 def test_a_model_is_heard_when_it_asks_back(snapshot: SnapshotAssertion) -> None:
     text = '{"needs_user_input": true, "input_request": "Which year\\u001b[2J?"}'
     with ChatServer(says(text), says(text)) as server:
-        options = [SPENT, "--model", "local", "--base-url", server.url]
-        assert ask(*options) == snapshot
-        assert final(ask(*options, "--json"))["needs_user_input"] is True
+        assert ask_model(server, SPENT) == snapshot
+        assert final(ask_model(server, SPENT, "--json"))["needs_user_input"] is True
     assert SPENT in server.requests[0]["body"]["messages"][1]["content"]
 
 
 def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with ChatServer(reply(failure(f"Bad key {KEY}"), 401)) as server:
-        shown = ask("How many customers?", "--model", "local", "--base-url", server.url)
+        shown = ask_model(server, "How many customers?")
     assert shown.startswith("exit code 1\n--- stderr\n")
     assert "--- stdout" not in shown
     assert KEY not in shown
@@ -176,8 +174,7 @@ def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPat
 
 def test_a_slow_model_is_waited_for_as_long_as_asked_and_twice() -> None:
     with ChatServer(is_silent) as server:
-        options = ["--model", "local", "--base-url", server.url, "--model-timeout", "0.2"]
-        shown = ask("How many customers?", *options)
+        shown = ask_model(server, "How many customers?", "--model-timeout", "0.2")
     assert len(server.requests) == 2
     why = f"the model's server {server.host} did not answer in time; ask again"
     assert shown.splitlines()[-1] == f"The question could not be answered: {why}"
@@ -186,18 +183,13 @@ def test_a_slow_model_is_waited_for_as_long_as_asked_and_twice() -> None:
 def test_the_models_prompt_has_as_many_characters_as_it_may() -> None:
     question = "How many customers? " * 100
     with ChatServer(says("SELECT 1")) as server:
-        ask(question, "--model", "local", "--base-url", server.url, "--prompt-limit", "4000")
+        ask_model(server, question, "--prompt-limit", "4000")
     sent = "".join(message["content"] for message in server.requests[0]["body"]["messages"])
     assert f"Question: {question[:640]}... (1,360 more characters are not shown)" in sent
     assert len(sent) <= 4_000
 
 
 # Nothing is asked
-
-SHOP = ["--db", "shop.db"]
-FROM_FILE = [*SHOP, "--sql-from", "count.sql"]
-FROM_MODEL = ["How many?", *SHOP, "--model", "m"]
-
 
 REFUSED = [
     "'How many?' --db shop.db",
@@ -223,22 +215,42 @@ def test_what_cannot_be_asked_is_refused(snapshot: SnapshotAssertion) -> None:
     assert shown == snapshot
 
 
+# As a process
+
+ASK = ["ask", "--db", "shop.db", "--sql-from"]
+
+
+@pytest.fixture
+def temporary(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the processes make temporary files."""
+    monkeypatch.setenv("TMPDIR", str(folder / "temporary"))
+    (folder / "temporary").mkdir()
+    return folder / "temporary"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("missing", "options", "line"),
-    [
-        (
-            "langgraph",
-            FROM_FILE,
-            "the graphs need LangGraph (langgraph is missing); install it with pip install"
-            " 'session-planning[agent]'",
-        ),
-        (
-            "openai",
-            [*FROM_MODEL, "--base-url", "http://127.0.0.1:1"],
-            "asking a model needs the openai client: pip install 'session-planning[openai]'",
-        ),
-    ],
-)
-def test_without_an_extra_it_says_what_to_install(missing: str, options: list[str], line: str) -> None:
-    assert run_without(missing, "ask", *options) == f"exit code 2\n--- stderr\nplanning: {line}\n"
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_without_a_trace(number: signal.Signals, code: int, temporary: Path) -> None:
+    Path("slow.sql").write_text(SLOW)
+    running = started(*ASK, "slow.sql", "--timeout", "60", start_new_session=True)
+    assert running.stderr is not None
+    while not running.stderr.readline().startswith("S003 in_progress"):
+        assert running.poll() is None
+    running.send_signal(number)
+    assert (*running.communicate(timeout=30), running.returncode) == ("", "", code)
+    assert list(temporary.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.killpg(running.pid, 0)  # no process of its group is left
+
+
+@pytest.mark.slow
+def test_a_reader_that_goes_away_ends_it_quietly_and_leaves_nothing_behind(temporary: Path) -> None:
+    running = started(*ASK, "count.sql")
+    assert running.stdout is not None
+    assert running.stderr is not None
+    with running, running.stderr as errors:
+        assert errors.readline().startswith("New plan: What does this SQL return? Added S001")
+        running.stdout.close()
+        assert errors.read().endswith("\n1 row\n")
+    assert running.returncode == 1
+    assert list(temporary.iterdir()) == []

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-from cli_runs import TRIAGE, run, runs, written_in_terminal
+from cli_runs import TRIAGE, printed, run, runs, written_in_terminal
 from store_files import timeless
 from syrupy.assertion import SnapshotAssertion
 
@@ -29,8 +27,8 @@ def search(query: str) -> str:
 class Agent:
     """A scripted agent on a session of the store."""
 
-    def __init__(self, store: SqliteStore, name: str, policy: PlanPolicy | None = None) -> None:
-        self.session = Session(session_id=name, store=store)
+    def __init__(self, name: str, policy: PlanPolicy | None = None) -> None:
+        self.session = Session(session_id=name, store=SqliteStore("plans.db"))
         section = PlanningToolsSection(session=self.session, policy=policy)
         self._toolbox = Toolbox([*section.tools(), search], session=self.session)
 
@@ -50,8 +48,7 @@ class Agent:
 @pytest.fixture(autouse=True)
 def agents() -> None:
     """A store of agents that are good, careless and cheat."""
-    store = SqliteStore("plans.db")
-    good = Agent(store, "good")
+    good = Agent("good")
     good.plan("Find it", "Mend it")
     good.mark("S002")
     good.session.rewind(1, actor="ann")
@@ -59,34 +56,31 @@ def agents() -> None:
         good.search()
         good.mark(step_id)
     Path("snapshot.json").write_text(good.session.snapshot().to_json())
-    careless = Agent(store, "careless")
+    careless = Agent("careless")
     careless.plan("Find it", "Mend it", "Test it", "Ship it")
     for _ in range(10):
         careless.search()
     careless.mark("S003")
     careless.mark("S9")
     careless.mark("S3", "finished", note="\x1b[31m")
-    careless.mark("S003", "pending")
-    careless.mark("S001", "in_progress")
-    careless.mark("S004", "in_progress")
+    for mark in ("S003 pending", "S001 in_progress", "S004 in_progress"):
+        careless.mark(*mark.split())
     careless.plan("Find it", "Mend it", "Test it")
     careless.search("bad")
     careless.mark("S001")
     careless.mark("S003")
-    cheat = Agent(store, "cheat")
+    cheat = Agent("cheat")
     cheat.plan(*[f"Step {number}" for number in range(1, 13)])
     for number in range(1, 13):
         cheat.mark(f"S{number:03}")
-    policy = Agent(
-        store, "policy", PlanPolicy(evidence="required", verify=lambda _step, text: text == "seen")
-    )
+    seen = PlanPolicy(evidence="required", verify=lambda _step, text: text == "seen")
+    policy = Agent("policy", seen)
     policy.plan("Find it", "Mend it")
     policy.mark("S001")
     policy.search()
     policy.mark("S001", evidence=["C1"])
     policy.mark("S002", evidence=["seen"])
     Path("policy.json").write_text(policy.session.snapshot().to_json())
-    store.close()
 
 
 SHOWN = [
@@ -142,8 +136,7 @@ def test_the_exit_code_is_one_where_one_of_the_named_findings_is_there(fail_on: 
 
 
 def test_a_transcript_comes_by_standard_input_too_and_has_no_times() -> None:
-    text = run("audit", "-", "--json", stdin=TRIAGE.read_bytes())
-    found: dict[str, Any] = json.loads(text.partition("--- stdout\n")[2])
+    found = printed("audit", "-", "--json", stdin=TRIAGE.read_bytes())
     assert found["source"] == "standard input"
     assert {finding["at"] for finding in found["findings"]} == {None}
     assert run("audit", str(TRIAGE), "--json").count('"code"') == len(found["findings"])

@@ -1,34 +1,33 @@
-"""The faces: what a terminal shows of a plan, a run and an answer, and what a pipe gets."""
+"""The faces: what a terminal shows of a plan, a run, rows and an answer, and what a pipe gets."""
 
 from __future__ import annotations
 
+import csv
+import datetime
+import decimal
 import io
-from pathlib import Path
+import json
+import math
+from collections import Counter
 from typing import Any
 
 import pytest
-from cli_runs import (
-    ERASED_LINE,
-    ROOT,
-    TRIAGE,
-    Clock,
-    drawn,
-    in_terminal,
-    plain,
-    terminal,
-    written,
-    written_in_terminal,
-)
+from cli_runs import ROOT, TRIAGE, Clock, drawn, in_terminal, left_in, terminal, written_in_terminal
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from run_folders import timeless
 from syrupy.assertion import SnapshotAssertion
 
 from examples.shop import create_database
 from planning import Plan, PlanStep
-from planning.cli.ask import answer_lines
+from planning.cli.ask import answer_lines, csv_lines, laid_out
 from planning.cli.faces import Lines, Live, frame
 from planning.cli.progress import Progress
+from planning.cli.replay import replay_lines
 from planning.cli.running import report_lines
-from planning.cli.terminal import Line, lines_of
+from planning.cli.terminal import TROUBLE, Line, as_json, lines_of
+from planning.cli.transcript import Call
 from planning.errors import one_line, printable
 from planning.observe.steps import RunSteps
 from planning.workflow import StepFailure, Workflow, WorkflowResult, WorkflowStep
@@ -90,34 +89,19 @@ def halfway() -> Progress:
     return progress
 
 
-def result(status: Any, outputs: dict[str, Any], errors: dict[str, StepFailure]) -> WorkflowResult:
-    return WorkflowResult(
-        status=status,
-        outputs=outputs,
-        memory={},
-        errors=errors,
-        warnings=("step known: done_check ignored: [x]",),
-        session=Session(),
-        run=WorkflowRun(run_id="r", workflow=Workflow()),
-        states={},
-    )
-
-
 @pytest.mark.parametrize("made", [busy, halfway], ids=["plan", "run"])
 @pytest.mark.parametrize("width", [40, 100])
-def test_what_a_terminal_shows_meanwhile_and_at_the_end(
-    width: int, made: Any, snapshot: SnapshotAssertion
-) -> None:
-    progress, console = made(), terminal(width)
-    meanwhile = drawn(terminal(width), frame(console, progress))
+def test_what_a_terminal_shows_meanwhile_and_last(width: int, made: Any, snapshot: SnapshotAssertion) -> None:
+    progress, file = made(), io.StringIO()
+    console = terminal(file, width)
+    meanwhile = drawn(frame(console, progress), width)
     with Live(console, progress) as live:
         print("printed [red]by a tool")  # noqa: T201 - as a tool does
         progress.stop()
         first, last = report_lines(FLOW, progress, None) if made is halfway else ((), ())
         live.end(first, last, is_whole=made is busy)
-    text = written(console)
-    end = plain(text.rsplit(ERASED_LINE, 1)[-1])
-    assert "printed [red]by a tool\n" in text
+    end = left_in(file.getvalue())
+    assert "printed [red]by a tool\n" in file.getvalue()
     assert max(map(len, (meanwhile + end).splitlines())) <= width
     assert (meanwhile + end).replace("\n", "").isprintable()
     assert f"{meanwhile}-- at the end\n{end}" == snapshot
@@ -130,8 +114,7 @@ def test_a_frame_of_many_steps_fits_and_shows_the_step_that_runs(height: int, at
     clock = Clock()
     progress = Progress(RunSteps(Workflow(steps=steps)), clock)
     progress.take_record(clock.record(f"s{at}", "in_progress", attempt=1))
-    console = terminal(80, height)
-    shown = drawn(console, frame(console, progress))
+    shown = drawn(frame(terminal(io.StringIO(), 80, height), progress), 80, height)
     assert len(shown.splitlines()) <= max(height, 7)
     assert f" s{at} " in shown
 
@@ -148,9 +131,12 @@ def in_lines(*lines: Line) -> str:
 
 
 def test_the_report_of_a_run(snapshot: SnapshotAssertion) -> None:
-    shown = ""
-    for status in ("completed", "failed", "stopped"):
-        made = None if status == "stopped" else result(status, OUTPUTS, {"find": ERROR})
+    shown, statuses = "", ("completed", "failed", "stopped")
+    common = {"memory": {}, "session": Session(), "run": WorkflowRun(run_id="r", workflow=Workflow())}
+    common |= {"warnings": ("step known: done_check ignored: [x]",), "states": {}}
+    for status in statuses:
+        result: Any = {"status": status, "outputs": OUTPUTS, "errors": {"find": ERROR}, **common}
+        made = None if status == "stopped" else WorkflowResult(**result)
         first, last = report_lines(FLOW, halfway(), made, is_verbose=status == "completed")
         shown += f"-- {status}\n{in_lines(*first, *last)}"
     assert shown == snapshot
@@ -188,44 +174,40 @@ def test_an_answer_fits_the_terminal(width: int | None, snapshot: SnapshotAssert
 # In a real terminal
 
 
-@pytest.fixture
-def asking(tmp_path: Path) -> list[str]:
-    """How to ask the shop for its best customers."""
-    create_database(tmp_path / "shop.db")
-    sql = ROOT / "examples" / "shop" / "spent_most.sql"
-    question = "Which customers spent the most?"
-    return ["ask", question, "--db", str(tmp_path / "shop.db"), "--sql-from", str(sql)]
-
-
-def test_a_question_in_a_terminal_leaves_the_plan_and_the_answer(
-    asking: list[str], snapshot: SnapshotAssertion
-) -> None:
-    text = written_in_terminal(80, *asking, TERM="xterm-256color", NO_COLOR="1")
-    assert plain(text.rsplit(ERASED_LINE, 1)[-1]) == snapshot
+def test_a_question_in_a_terminal_leaves_the_plan_and_the_answer(snapshot: SnapshotAssertion) -> None:
+    create_database("shop.db")
+    sql = str(ROOT / "examples" / "shop" / "spent_most.sql")
+    question = ("ask", "Which customers spent the most?", "--db", "shop.db", "--sql-from", sql)
+    text = written_in_terminal(80, *question, TERM="xterm-256color", NO_COLOR="1")
+    assert left_in(text) == snapshot
     assert "no such column" in text
 
 
-def test_a_failed_run_in_a_terminal_says_why_and_how_to_resume(
-    run_folder: None, snapshot: SnapshotAssertion
-) -> None:
-    text = written_in_terminal(
-        80, "run", "failing.json", "--tools", "step_tools:tools", "--prompt=larks", NO_COLOR="1"
-    )
-    assert timeless(plain(text.rsplit(ERASED_LINE, 1)[-1])) == snapshot
+def test_a_failed_run_in_a_terminal_says_how_to_resume(run_folder: None, snapshot: SnapshotAssertion) -> None:
+    failing = ("run", "failing.json", "--tools", "step_tools:tools", "--prompt=larks")
+    text = written_in_terminal(80, *failing, NO_COLOR="1")
+    assert timeless(left_in(text)) == snapshot
 
 
 @pytest.mark.parametrize(
-    ("environment", "style"),
+    ("given", "is_coloured"),
     [
-        ({"FORCE_COLOR": "1", "TERM": "dumb"}, ("<ESC>[31m", "<ESC>[0m")),
-        ({"FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "dumb"}, ("", "")),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"NO_COLOR": "1"}, False),
+        ({"TERM": "dumb"}, False),
+        ({"NO_COLOR": ""}, True),
     ],
-    ids=["FORCE_COLOR", "NO_COLOR wins"],
+    ids=["FORCE_COLOR", "NO_COLOR wins", "NO_COLOR", "a dumb terminal", "an empty NO_COLOR"],
 )
-def test_colours_can_be_forced_and_forbidden(environment: dict[str, str], style: tuple[str, str]) -> None:
-    first = in_terminal(200, "replay", str(TRIAGE), **environment).splitlines()[0]
-    assert first.startswith(f"{style[0]}Refused planning_read_plan: ")
-    assert first.endswith(f"first{style[1]}")
+def test_colours_are_forced_and_forbidden(given: dict[str, str], is_coloured: bool, run_folder: None) -> None:
+    red, green, end = ("<ESC>[31m", "<ESC>[1;32m", "<ESC>[0m") if is_coloured else ("", "", "")
+    valid = in_terminal(80, "validate", "fine.json", **given)
+    assert valid == f"fine.json: {green}valid{end}, 2 steps\n"
+    replayed = in_terminal(200, "replay", str(TRIAGE), **given)
+    refused = "Refused planning_read_plan: no plan yet; call planning_setup_plan first"
+    assert f"{red}{refused}{end}\n" in replayed
+    assert ("<ESC>[31m" in replayed) is is_coloured
 
 
 def test_text_for_a_terminal_cannot_act_on_it() -> None:
@@ -233,3 +215,168 @@ def test_text_for_a_terminal_cannot_act_on_it() -> None:
     assert printable("plain [red] caf\u00e9") == "plain [red] caf\u00e9"
     assert one_line("a\n\tb\x07") == "a |  b\\x07"
     assert lines_of("\na\r\n\tb\n") == ["a", "    b"]
+
+
+ABCD = Workflow(steps=tuple(WorkflowStep(step_id=each, description=f"Do {each}") for each in "abcd"))
+
+
+def test_a_run_goes_from_step_to_step() -> None:
+    clock = Clock()
+    progress, record = Progress(RunSteps(ABCD), clock), clock.record
+    begun = progress.take_record(record("a", "in_progress", attempt=1))
+    assert progress.take_record(record("a", "in_progress", attempt=1, called=True)) == []
+    assert progress.take_record(record("unknown", "in_progress")) == []
+    clock.go_on(2)
+    again = progress.take_record(record("a", "in_progress", attempt=2))
+    done = progress.take_record(record("a", "completed", attempt=2, called=True, output={"é": [1, None]}))
+    failed = progress.take_record(record("b", "failed", error=StepFailure("it broke")))
+    blocked = progress.take_record(record("c", "pending", after="b"))
+    progress.take_record(record("d", "in_progress", attempt=1))
+    clock.go_on(1)
+    assert [*begun, *again, *done, *failed, *blocked, *progress.stop()] == [
+        ("a  running   Do a", ""),
+        ("a  retrying  attempt 2", ""),
+        ('a  done      2.0 s  {"é":[1,null]}', ""),
+        ("b  failed    it broke", "bold red"),
+        ("c  blocked   step b failed", "bold red"),
+        ("d  stopped   1.0 s  stopped before it was done", "yellow"),
+    ]
+    assert progress.tally() == "1 of 4 done, 1 failed, 1 blocked, 1 stopped"
+    assert [step.state for step in progress.steps] == ["completed", "failed", "blocked", "stopped"]
+
+
+def test_lines_stay_aligned_whatever_the_alphabet_of_the_ids() -> None:
+    ids = ("\u6d4b\u8bd5", "e\u0301", "abcd")
+    steps = tuple(WorkflowStep(step_id=each, description="x") for each in ids)
+    progress, record = Progress(RunSteps(Workflow(goal="x", steps=steps))), Clock().record
+    lines = [progress.take_record(record(each, "in_progress", attempt=1))[0][0] for each in ids]
+    assert lines == ["\u6d4b\u8bd5  running   x", "e\u0301     running   x", "abcd  running   x"]
+
+
+def test_the_note_of_a_step_is_short_however_large_its_output_is() -> None:
+    for output in ("x" * 10_000_000, ["x"] * 1_000_000, {"a": "x" * 10_000}, object()):
+        progress, record = Progress(RunSteps(ABCD)), Clock().record
+        ((text, _),) = progress.take_record(record("a", "completed", called=True, output=output))
+        assert len(text) <= 120
+
+
+def plan(*statuses: str, notes: tuple[str, ...] = (), status: Any = "active") -> Plan:
+    steps = (PlanStep(f"S00{at}", f"Do {at}", None, each, notes) for at, each in enumerate(statuses, start=1))  # type: ignore[arg-type] # the tests know the words
+    return Plan("Fix it", status, tuple(steps))
+
+
+def test_a_plan_is_compared_with_the_one_before() -> None:
+    progress = Progress()
+    assert progress.take_plan(plan("in_progress", "pending")) == [
+        ("New plan: Fix it. Added S001, S002.", ""),
+        ("  S001  Do 1", ""),
+        ("  S002  Do 2", ""),
+    ]
+    noted = plan("pending", notes=("no luck",))
+    assert progress.take_plan(noted) == [("S001 pending: no luck. S002 was removed.", TROUBLE)]
+    assert progress.take_plan(noted) == [("Nothing changed.", "")]
+    assert progress.take_plan(Plan("Fix it", "abandoned")) == [("Plan abandoned.", "")]
+    assert progress.take_plan(None) == [("Plan removed.", "")]
+    assert (progress.steps, progress.title) == ([], "")
+
+
+texts = st.text(max_size=12) | st.sampled_from(["S001", "S002", "done", "\x1b[2J", "[red]", "\x9b", "\u202e"])
+names = st.sampled_from(["setup_plan", "mark_step", "add_step", "update_step", "clear_plan"]) | texts
+fields = st.sampled_from(
+    ["objective", "initial_steps", "steps", "step_id", "status", "note", "title", "details"]
+)
+arguments = texts | st.dictionaries(fields | texts, texts | st.lists(texts, max_size=2), max_size=4)
+SETUP = Call("planning_setup_plan", {"objective": "Fix the login", "initial_steps": ["Find it", "Fix it"]})
+
+
+@given(st.lists(st.tuples(names.map("planning_".__add__), arguments), max_size=5))
+def test_whatever_a_model_sends_every_line_is_printable_and_the_state_is_that_of_the_plan(
+    calls: list[tuple[str, object]],
+) -> None:
+    sent = [Call(name, given if isinstance(given, str) else json.dumps(given)) for name, given in calls]
+    pipe, progress = io.StringIO(), Progress()
+    face, ends = Lines(pipe, progress), Counter[str]()
+    for end, changed in replay_lines([SETUP, *sent], progress):
+        ends[end] += 1
+        face.show(changed)
+        kept = progress.plan
+        assert kept is not None
+        shown = [(step.step_id, step.title, step.notes) for step in progress.steps]
+        assert shown == [(step.step_id, step.title, step.notes) for step in kept.steps]
+    assert pipe.getvalue().replace("\n", "").isprintable()
+    assert (ends.total(), ends["refused"]) == (len(calls) + 1, progress.refused)
+
+
+COLUMNS = ["id", "name", "name", "price", "raw\x1b[2J", "note"]
+ROWS: list[list[Any]] = [
+    [1, "Ada", None, 2.5, b"\x00\xff", "one\ntwo\tthree"],
+    [20_000, "NULL", "'NULL'", 1e300, b"", "漢字かな交じり文の長い長い長い長い説明文"],
+    [-3, "", "NULLs", None, b"x" * 80, "e\u0301\U0001f600 \x9b31m[red]"],
+    [None, "a" * 3_000, "true", float("inf"), None, datetime.date(2026, 1, 2)],
+]
+
+
+def shown(width: int | None, columns: list[str], rows: list[list[Any]]) -> str:
+    return "".join(f"{line}\n" for line in laid_out(columns, rows, width)[0])
+
+
+@pytest.mark.parametrize("width", [40, 120, None])
+def test_a_table_fits_its_width(width: int | None, snapshot: SnapshotAssertion) -> None:
+    assert shown(width, COLUMNS, ROWS) == snapshot
+
+
+def test_values_in_values_are_json_and_null_differs_from_every_text() -> None:
+    rows: list[list[Any]] = [[["\u00e9", None], {"k": datetime.date(2026, 1, 2)}]]
+    assert shown(80, ["list", "struct"], rows).splitlines()[-1] == '["\u00e9", null]   {"k": "2026-01-02"}'
+    texts: list[list[Any]] = [[None], ["NULL"], ["'NULL'"], ["null"], [""]]
+    assert shown(80, ["value"], texts).splitlines()[2:] == ["NULL", "'NULL'", "'''NULL'''", "null", ""]
+
+
+def test_columns_that_have_no_room_are_omitted() -> None:
+    names = [f"column_{number}" for number in range(30)]
+    assert laid_out(names, [["x" * 20 for _ in range(30)]], 40)[1] == 4
+
+
+values = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=40), st.binary(max_size=9)
+)
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=20), values, values), min_size=1, max_size=12),
+    st.integers(min_value=1, max_value=150),
+)
+def test_no_line_of_rows_is_wider_than_the_terminal(columns: list[tuple[str, Any, Any]], width: int) -> None:
+    names, *rows = (list(each) for each in zip(*columns, strict=True))
+    lines = laid_out(names, rows, width)[0]
+    assert [line for line in lines if cell_len(line) > width or not line.isprintable()] == []
+    assert len(lines) >= len(rows)
+
+
+def test_csv_has_no_formulas() -> None:
+    formulas = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1"]
+    formulas += ["-1 day", "+49 30"]  # no numbers
+    data: list[Any] = ["a=1", "", "'x", None, " =1", "-5", "+1.5e3"]
+    data += [-5, -2.5, -math.inf, decimal.Decimal("-1.10")]
+    text = "".join(csv_lines(["=name", "-5"], [formulas, data]))
+    names, first, second = csv.reader(io.StringIO(text, newline=""))
+    assert names == ["'=name", "-5"]
+    assert first == [f"'{each}" for each in formulas]
+    assert second == ["" if each is None else str(each) for each in data]
+
+
+def test_json_is_strict() -> None:
+    value = {
+        "floats": [1.5, math.nan, math.inf, -math.inf],
+        "bytes": [b"\x00\xff", bytearray(b"a"), memoryview(b"")],
+        "rest": ({1: None}, True, 2**70, "\udc80\x1b", datetime.date(2026, 1, 2), decimal.Decimal("1.10")),
+        "sets": {"one"},
+    }
+    text = as_json(value)
+    assert text.isascii()
+    assert json.loads(text, parse_constant=pytest.fail) == {
+        "floats": [1.5, "NaN", "Infinity", "-Infinity"],
+        "bytes": ["x'00ff'", "x'61'", "x''"],
+        "rest": [{"1": None}, True, 2**70, "\udc80\x1b", "2026-01-02", "1.10"],
+        "sets": ["one"],
+    }

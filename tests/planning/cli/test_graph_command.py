@@ -4,40 +4,27 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cli_runs import in_terminal, run
 from hypothesis import given
 from hypothesis import strategies as st
+from run_folders import step, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.cli.graph import graph_text
 from planning.workflow import Workflow, WorkflowStep
 
-STEPS: list[dict[str, Any]] = [
-    {"step_id": "find", "description": "Find a source", "type": "tool", "name": "search", "inputs": {}},
-    {
-        "step_id": "left",
-        "description": "Read [bold]it[/] \x1b[31m",
-        "agent": "reader",
-        "depends_on": ["find"],
-    },
-    {
-        "step_id": "right",
-        "description": "Check it",
-        "type": "handler",
-        "name": "check",
-        "depends_on": ["find"],
-    },
-    {"step_id": "tell", "description": "日本語 " * 12, "depends_on": ["left", "right", "find"]},
+STEPS = [
+    step("search", step_id="find", description="Find a source"),
+    {**thought("left", "find"), "description": "Read [bold]it[/] \x1b[31m", "agent": "reader"},
+    step("check", "find", step_id="right", description="Check it", type="handler"),
+    {**thought("tell", "left", "right", "find"), "description": "日本語 " * 12},
 ]
 PLAN = {"schema_version": 2, "goal": "Read [red]two[/] sources\nand say what they say", "steps": STEPS}
 STATES = ["completed", "in_progress", "failed", "pending"]
 BEGUN = {**PLAN, "steps": [{**each, "status": state} for each, state in zip(STEPS, STATES, strict=True)]}
-CIRCLE = [
-    {"step_id": "a", "description": "d", "type": "tool", "name": "t", "inputs": {}, "depends_on": ["a"]}
-]
+CIRCLE = [step("a", "a")]
 
 
 @pytest.fixture(autouse=True)
@@ -71,9 +58,7 @@ texts = st.text(max_size=30) | st.text("[/]\n\t\x1b日e\u0301\u200d\U0001f468 x"
 
 
 @given(goal=texts, ids=st.lists(texts.filter(bool), unique=True, max_size=4), said=texts)
-def test_nothing_in_a_plan_acts_on_the_terminal_or_leaves_its_line(
-    goal: str, ids: list[str], said: str
-) -> None:
+def test_no_text_acts_on_the_terminal_or_leaves_its_line(goal: str, ids: list[str], said: str) -> None:
     steps = [
         WorkflowStep(step_id=each, description=said, agent=said or "a", depends_on=tuple(ids[:at]))
         for at, each in enumerate(ids)

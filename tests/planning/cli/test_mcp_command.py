@@ -13,7 +13,7 @@ from typing import Any
 
 import mcp_bad_server
 import pytest
-from cli_runs import run, runs, started
+from cli_runs import refused, run, runs, started
 from mcp import Client
 from mcp_served import within
 from run_folders import step
@@ -47,10 +47,6 @@ def test_an_option_that_makes_no_sense_is_refused(snapshot: SnapshotAssertion) -
     assert runs(WRONG, "mcp ") == snapshot
 
 
-def refused(reason: str) -> str:
-    return f"exit code 2\n--- stderr\nplanning: {reason}\n"
-
-
 def test_beyond_this_machine_a_token_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     everywhere = "0.0.0.0:0"
     assert run("mcp", "--http", everywhere) == refused(
@@ -58,16 +54,12 @@ def test_beyond_this_machine_a_token_is_required(monkeypatch: pytest.MonkeyPatch
         " bearer token"
     )
     monkeypatch.setenv("PLANNING_MCP_TOKEN", "short")
-    for where in (everywhere, "localhost:0"):
-        assert run("mcp", "--http", where) == refused(
-            "the token in PLANNING_MCP_TOKEN has fewer than 16 characters; take a longer one"
-        )
+    short = refused("the token in PLANNING_MCP_TOKEN has fewer than 16 characters; take a longer one")
+    assert [run("mcp", "--http", where) for where in (everywhere, "localhost:0")] == [short] * 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
-)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_over_http_it_says_where_it_serves_and_a_signal_ends_it(number: signal.Signals, code: int) -> None:
     async def ask(url: str) -> str:
         async with Client(url) as client:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
-from cli_runs import run
+from cli_runs import refused, run
 from syrupy.assertion import SnapshotAssertion
 
 APP = '''\
@@ -73,14 +72,7 @@ def ran(line: str) -> str:
     return run(*shlex.split(line))
 
 
-def steps(text: str) -> dict[str, Any]:
-    """The steps of a workflow by their ids."""
-    return {step["step_id"]: step for step in json.loads(text)["steps"]}
-
-
-def test_a_workflow_is_valid_at_once_and_says_what_to_fill_in(
-    folder: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_a_workflow_is_valid_and_says_what_to_fill_in(folder: Path, snapshot: SnapshotAssertion) -> None:
     shown = ran(f"new report.json {ALL}")
     assert f"{shown}\n{(folder / 'report.json').read_text()}" == snapshot
     assert ran(f"validate report.json {ALL}") == "exit code 0\n--- stdout\nreport.json: valid, 7 steps\n"
@@ -130,18 +122,17 @@ def test_tools_whose_parameters_are_not_known_are_named() -> None:
 
 def test_an_example_of_a_tool_is_its_inputs() -> None:
     text = ran("new --tools examples.filings.tools:tools").partition("--- stdout\n")[2]
-    assert steps(text)["sec_financial_data"]["inputs"]["query_type"] == "financial_facts"
+    steps = {step["step_id"]: step for step in json.loads(text)["steps"]}
+    assert steps["sec_financial_data"]["inputs"]["query_type"] == "financial_facts"
 
 
 def test_no_file_is_replaced(folder: Path) -> None:
     (folder / "report.json").write_text("mine")
     for name in ("report.json", "."):
-        reason = f"planning: '{name}' exists already; name another file\n"
-        assert ran(f"new {name}") == f"exit code 2\n--- stderr\n{reason}"
+        assert ran(f"new {name}") == refused(f"'{name}' exists already; name another file")
     assert (folder / "report.json").read_text() == "mine"
-    assert ran("new none/report.json") == (
-        "exit code 2\n--- stderr\nplanning: cannot write 'none/report.json': No such file or directory\n"
-    )
+    reason = "cannot write 'none/report.json': No such file or directory"
+    assert ran("new none/report.json") == refused(reason)
 
 
 @pytest.mark.parametrize("command", ["validate", "graph", "run"])

@@ -7,13 +7,13 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cli_runs import TRIAGE, in_process, run, run_without
+from cli_runs import TRIAGE, in_process, lines, refused, run, run_without, said
 
 import planning
 
-COMMAND = [sys.executable, "-m", "planning"]
 SOURCE = Path(planning.__file__).parents[1]
 
 
@@ -25,11 +25,16 @@ def test_the_command_runs_as_a_process_as_it_does_within_one(path: list[str]) ->
     assert f"exit code 0\n--- stdout\n{done.stdout}" == run("replay", str(TRIAGE))
 
 
+def python(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A run of Python as a process in the folder."""
+    environment = {**os.environ, **environment}
+    line = [sys.executable, *words]
+    return subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+
+
 def test_a_user_without_a_transcript_is_told_what_to_give() -> None:
     program = "import sys; sys.stdin = None; from planning.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program, "replay"], capture_output=True, text=True, check=False
-    )
+    done = python("-c", program, "replay")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "Usage: planning replay [OPTIONS] [TRANSCRIPT]\n"
@@ -49,38 +54,20 @@ def test_an_output_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
     with (tmp_path / "full").open("wb") as full:
-        done = subprocess.run(
-            [*COMMAND, "prompt"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            preexec_fn=allow_no_file_to_grow,
-            env={"PYTHONDONTWRITEBYTECODE": "1"},
-        )
-    assert done.returncode == 1
-    assert done.stderr == "planning: cannot write the output: File too large\n"
+        options: Any = {"preexec_fn": allow_no_file_to_grow, "env": {"PYTHONDONTWRITEBYTECODE": "1"}}
+        done = in_process("prompt", stdout=full, **options)
+    assert (done.returncode, done.stderr) == (1, "planning: cannot write the output: File too large\n")
 
 
 def test_what_the_encoding_of_the_output_cannot_hold_is_escaped() -> None:
-    call = (
-        '{"role": "assistant", "tool_calls": [{"function": {"name": "planning_\\u2192", "arguments": "{}"}}]}'
-    )
-    done = subprocess.run(
-        [*COMMAND, "replay"],
-        input=call.encode(),
-        capture_output=True,
-        check=True,
-        env={"PYTHONIOENCODING": "latin-1"},
-    )
-    assert b"Refused planning_\\u2192: " in done.stdout
+    call = lines(said(("planning_\u2192", "{}")))
+    done = in_process("replay", input=call, encoding="latin-1", env={"PYTHONIOENCODING": "latin-1"})
+    assert "Refused planning_\\u2192: " in done.stdout
 
 
 def test_an_output_that_is_closed_is_no_error() -> None:
-    command = [*COMMAND, "replay", str(TRIAGE)]
-    done = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, text=True, check=False
-    )
+    command = ["/bin/sh", "-c", f"exec {sys.executable} -m planning replay {TRIAGE} >&-"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -93,10 +80,23 @@ def test_an_output_that_is_closed_is_no_error() -> None:
         ("mcp", "mcp", "MCP needs the mcp library: pip install 'session-planning[mcp]'"),
         ("mcp", "run --mcp x -", "MCP needs the mcp library: pip install 'session-planning[mcp]'"),
         ("uvicorn", "view", "the page needs starlette and uvicorn: pip install 'session-planning[view]'"),
+        (
+            "langgraph",
+            "ask --db shop.db --sql-from count.sql",
+            "the graphs need LangGraph (langgraph is missing); install it with pip install"
+            " 'session-planning[agent]'",
+        ),
+        (
+            "openai",
+            "ask why --db shop.db --model m --base-url http://127.0.0.1:1",
+            "asking a model needs the openai client: pip install 'session-planning[openai]'",
+        ),
     ],
 )
 def test_without_an_extra_it_says_what_to_install(missing: str, command: str, reason: str) -> None:
-    assert run_without(missing, *command.split()) == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+    Path("shop.db").touch()
+    Path("count.sql").write_text("SELECT 1")
+    assert run_without(missing, *command.split()) == refused(reason)
 
 
 INTERRUPTED = """
@@ -124,25 +124,15 @@ def test_ctrl_c_while_it_is_loaded_ends_it_quietly(way: str, module: str, tmp_pa
     (tmp_path / "sitecustomize.py").write_text(INTERRUPTED)
     script = tmp_path / "planning"
     script.write_text("from planning.cli import main; main()")
-    done = subprocess.run(
-        [sys.executable, *([str(script)] if way == "script" else way.split()), "sessions"],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{SOURCE}", "INTERRUPTED": module},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = [str(script)] if way == "script" else way.split()
+    done = python(*words, "sessions", PYTHONPATH=f"{tmp_path}:{SOURCE}", INTERRUPTED=module)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_ctrl_c_in_a_program_that_loads_the_package_is_its_own(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(INTERRUPTED)
-    done = subprocess.run(
-        [sys.executable, "-c", "import planning"],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{SOURCE}", "INTERRUPTED": "planning.plan.model"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = f"{tmp_path}:{SOURCE}"
+    done = python("-c", "import planning", PYTHONPATH=path, INTERRUPTED="planning.plan.model")
     assert (done.returncode, done.stderr.splitlines()[-1]) == (-2, "KeyboardInterrupt")
 
 
@@ -152,6 +142,4 @@ def test_a_file_that_hides_the_package_of_sessions_is_named(tmp_path: Path) -> N
     reason = f"{own} hides the package 'session' of session-planning: rename that file\n"
     programs = ["from planning import Toolbox", "from planning.tools import Toolbox"]
     for program in [["-m", "planning", "sessions"], *(["-c", each] for each in programs)]:
-        line = [sys.executable, *program]
-        failed = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert failed.stderr.endswith(f"\nImportError: {reason}")
+        assert python(*program).stderr.endswith(f"\nImportError: {reason}")

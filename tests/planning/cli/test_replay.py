@@ -1,4 +1,4 @@
-"""``planning replay``: its output whole, and what it says of transcripts that it cannot read."""
+"""Transcripts: what is read out of each form, what ``planning replay`` prints of it, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import TRIAGE, TRIAGE_ANTHROPIC, lines, run, said
+from cli_runs import TRIAGE, TRIAGE_ANTHROPIC, lines, printed, run, said
+from hypothesis import given
+from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
+
+from planning.cli.transcript import Call, TranscriptError, parse_transcript
 
 MESSAGE = said(("planning_read_plan", {}))
 SETUP = ("planning_setup_plan", {"objective": "Fix the login", "initial_steps": ["Reproduce it"]})
@@ -24,11 +28,9 @@ def test_the_example_in_anthropics_form_replays(snapshot: SnapshotAssertion) -> 
 
 
 def test_json_holds_the_plan_or_null_and_nothing_else() -> None:
-    shown = run("replay", "--json", stdin=lines(said(SETUP, ("planning_clear_plan", {}))))
-    head, body = shown.split("--- stdout\n")
-    assert head == "exit code 0\n"
-    assert json.loads(body) == {"objective": "Fix the login", "status": "abandoned", "steps": []}
-    assert run("replay", "--json", stdin=lines(MESSAGE)) == "exit code 0\n--- stdout\nnull\n"
+    shown = printed("replay", "--json", stdin=lines(said(SETUP, ("planning_clear_plan", {}))))
+    assert shown == {"objective": "Fix the login", "status": "abandoned", "steps": []}
+    assert printed("replay", "--json", stdin=lines(MESSAGE)) is None
 
 
 def test_a_transcript_without_planning_calls_says_so(snapshot: SnapshotAssertion) -> None:
@@ -36,17 +38,11 @@ def test_a_transcript_without_planning_calls_says_so(snapshot: SnapshotAssertion
 
 
 def test_each_change_of_a_plan_is_told_in_lines(snapshot: SnapshotAssertion) -> None:
-    marks: list[tuple[str, str, str | None]] = [
-        ("S001", "pending", None),
-        ("S001", "in_progress", "Fails on empty names"),
-        ("S009", "finished", None),
-        ("S001", "done", None),
-        ("S002", "done", None),
-        ("S001", "blocked", None),
-    ]
-    sent = [
-        ("planning_mark_step", dict(zip(("step_id", "status", "note"), mark, strict=True))) for mark in marks
-    ]
+    begin = {"step_id": "S001", "status": "in_progress", "note": "Fails on empty names"}
+    sent = [("planning_mark_step", {"step_id": "S001", "status": "pending"}), ("planning_mark_step", begin)]
+    for mark in ("S009 finished", "S001 done", "S002 done", "S001 blocked"):
+        step_id, status = mark.split()
+        sent.append(("planning_mark_step", {"step_id": step_id, "status": status}))
     update = {"step_id": "S002", "title": "Fix it well", "details": "In login.py\nand in session.py"}
     setup = {"objective": "Fix the login", "initial_steps": ["Reproduce it", "Fix it"]}
     shown = run(
@@ -71,18 +67,125 @@ def test_markup_and_control_characters_of_a_model_stay_text(snapshot: SnapshotAs
     assert run("replay", stdin=lines(said(*hostile))) == snapshot
 
 
+READ = Call("planning_read_plan", "{}")
+CALL = {"name": "planning_read_plan", "arguments": "{}"}
+
+FORMS = {
+    "one message a line": lines({"role": "user", "content": "Go."}, MESSAGE, MESSAGE),
+    "blank lines between": "\n\n" + lines(MESSAGE) + "\r\n  \n" + lines(MESSAGE),
+    "an array on one line": json.dumps([MESSAGE, MESSAGE]),
+    "an object with messages": json.dumps({"model": "m", "messages": [MESSAGE, MESSAGE]}, indent=2),
+    "two calls in one message": lines(said(("planning_read_plan", "{}"), ("planning_read_plan", "{}"))),
+    "a byte order mark": "\ufeff" + lines(MESSAGE, MESSAGE),
+    "a line separator within a string": lines(MESSAGE).replace("null", '"a\u2028b"') + lines(MESSAGE),
+    "legacy function calls": lines(*2 * [{"role": "assistant", "function_call": CALL}]),
+}
+
+
+@pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
+def test_calls_are_read_in_order_out_of_every_form(text: str) -> None:
+    assert parse_transcript(text.encode()) == (READ, READ)
+
+
+def test_arguments_are_handed_on_as_they_came() -> None:
+    bodies: list[Any] = ["{broken", {"step_id": "S001"}, None]
+    sent = [{"function": {"name": "f", "arguments": body}} for body in bodies]
+    message = {"role": "assistant", "tool_calls": sent}
+    assert [call.arguments for call in parse_transcript(lines(message).encode())] == bodies
+
+
+ITEM = {"type": "function_call", "id": "fc_1", "call_id": "call_1", **CALL}
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "output": [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        ITEM,
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
+    ],
+}
+RESULT = {"type": "function_call_output", "call_id": "call_1", "output": "{}"}
+CALLED = (Call("web_search_call", None), READ)
+
+
+@pytest.mark.parametrize(
+    ("document", "calls"),
+    [
+        ([{"role": "user", "content": "Go."}, ITEM, RESULT], (READ,)),
+        (RESPONSE, CALLED),
+        ([RESPONSE, RESULT, RESPONSE], CALLED * 2),
+        ({"object": "list", "data": RESPONSE["output"]}, CALLED),
+    ],
+    ids=["items of an input", "a response", "responses", "the items of a conversation"],
+)
+def test_calls_are_read_out_of_openais_responses(document: Any, calls: tuple[Call, ...]) -> None:
+    assert parse_transcript(json.dumps(document, indent=1).encode()) == calls
+    if isinstance(document, list):
+        assert parse_transcript(lines(*document).encode()) == calls
+
+
+def langchain_messages() -> list[Any]:
+    """A conversation as LangChain has it: a call, and a call with broken arguments."""
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+    return [
+        SystemMessage("Plan."),
+        HumanMessage("Go."),
+        AIMessage(
+            [{"type": "tool_use", "id": "1", "name": "a", "input": {"x": 1}}],
+            tool_calls=[{"name": "a", "args": {"x": 1}, "id": "1"}],
+            invalid_tool_calls=[{"name": "b", "args": "{", "id": "2", "error": None}],
+        ),
+        ToolMessage("Done.", tool_call_id="1"),
+    ]
+
+
+@pytest.mark.parametrize("form", ["dict", "dumpd", "model_dump"])
+def test_calls_are_read_out_of_langchains_messages(form: str) -> None:
+    from langchain_core.load import dumpd
+    from langchain_core.messages import messages_to_dict
+
+    messages = langchain_messages()
+    dumped = {
+        "dict": lambda: messages_to_dict(messages),
+        "dumpd": lambda: [dumpd(each) for each in messages],  # type: ignore[no-untyped-call] # it has none
+        "model_dump": lambda: [each.model_dump() for each in messages],
+    }[form]()
+    assert parse_transcript(lines(*dumped).encode()) == (Call("a", {"x": 1}), Call("b", "{"))
+
+
+MALFORMED: dict[str, Any] = {
+    "a string": "hello",
+    "null": None,
+    "no role": {"content": "hello"},
+    "a block that is a string": {"role": "assistant", "content": ["hello"]},
+    "a block without a name": {"role": "assistant", "content": [{"type": "tool_use", "input": {}}]},
+    "tool_calls that are an object": {"role": "assistant", "tool_calls": {"name": "f"}},
+    "a tool call without a function": {"role": "assistant", "tool_calls": [{"id": "call_1"}]},
+    "a function without a name": {"role": "assistant", "tool_calls": [{"function": {"arguments": "{}"}}]},
+    "arguments that are an array": {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "f", "arguments": [1]}}],
+    },
+    "an item without a name": {"type": "function_call", "arguments": "{}"},
+    "an item of an unknown type": {"type": "unknown"},
+    "a response whose output is wrong": {"output": ["hello"]},
+    "a LangChain call that is a string": {"type": "ai", "content": "", "tool_calls": ["f"]},
+}
+
+
 WRONG: dict[str, bytes] = {
     "empty": b"",
     "no messages in an array": b"[]",
     "plain text": b"Dear model,\nplease plan.\n",
     "a broken line": (lines(MESSAGE) + '{"role": "assistant", \n' + lines(MESSAGE)).encode(),
     "a broken array": b'[\n  {"role": "user", "content": "Go."},\n  {"role": "assistant" "content": ""}\n]\n',
-    "a message without a role": (lines(MESSAGE, {"content": "hello"})).encode(),
-    "a malformed tool call": (lines(MESSAGE, {"role": "assistant", "tool_calls": [{"id": "1"}]})).encode(),
     "not UTF-8": (lines(MESSAGE)).encode() + b'{"role": "caf\xe9"}\n',
     "UTF-16": lines(MESSAGE).encode("utf-16"),
     "deeply nested": b"[" * 100_000,
     "a number of too many digits": b'{"role": ' + b"1" * 10_000 + b"}",
+    **{name: lines(MESSAGE, message).encode() for name, message in MALFORMED.items()},
 }
 
 
@@ -92,3 +195,29 @@ def test_text_that_is_no_transcript_is_refused_whole(tmp_path: Path, snapshot: S
         (tmp_path / "wrong.jsonl").write_bytes(data)
         shown.append(f"-- {name}\n{run('replay', 'wrong.jsonl')}")
     assert "".join(shown) == snapshot
+
+
+KEYS = ["role", "content", "tool_calls", "function", "name", "arguments", "type", "input", "messages"]
+KEYS += ["output", "data", "kwargs", "lc", "args", "additional_kwargs"]
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(KEYS),
+            inner | st.sampled_from(["assistant", "tool_use", "function", "ai", "function_call"]),
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.binary(max_size=40) | st.lists(json_values, max_size=3).map(lambda values: lines(*values).encode()))
+def test_whatever_the_bytes_there_are_calls_or_a_transcript_error(data: bytes) -> None:
+    try:
+        calls = parse_transcript(data)
+    except TranscriptError as error:
+        assert str(error)
+    else:
+        assert all(call.name for call in calls)

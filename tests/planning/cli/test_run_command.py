@@ -1,15 +1,20 @@
-"""``planning run``: what it prints, what it refuses, its exit codes."""
+"""``planning run``: what it prints and refuses, where it keeps a run, and how the run is resumed."""
 
 from __future__ import annotations
 
 import json
+import signal
+import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import run, runs
-from run_folders import FINE, calls, plan, step, thought, timeless
+from cli_runs import printed, refused, run, runs
+from run_folders import FAILING, FINE, Running, calls, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
+
+from planning.cli.usage import DEFAULT_STORE
+from session.stores import SqliteStore
 
 WITH = ("--tools", "step_tools:tools")
 
@@ -18,11 +23,13 @@ pytestmark = pytest.mark.usefixtures("run_folder")
 
 
 def ran(*arguments: str, stdin: str | None = None) -> str:
+    """What a run shows."""
     return timeless(run("run", *arguments, stdin=stdin))
 
 
-def test_a_completed_run_is_a_line_for_each_change() -> None:
-    assert ran("fine.json", *WITH, "--prompt", "larks") == (
+@pytest.mark.parametrize("executor", [(), ("--executor", "threads"), ("--executor", "processes")])
+def test_a_completed_run_is_a_line_for_each_change(executor: tuple[str, ...]) -> None:
+    assert ran("fine.json", *WITH, "--prompt", "larks", *executor) == (
         "exit code 0\n--- stdout\n"
         "Look into it: 0 of 2 done\n"
         "find  running   Call find\n"
@@ -44,17 +51,16 @@ def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) 
     told, text = shown.split("--- stdout\n")
     result = json.loads(text)
     assert result.pop("workflow")["status"] == "failed"
+    error = {
+        "message": "fail failed. Call it again, or continue without it.",
+        "user_message": "I ran into a problem looking that up. Could you try again?",
+        "code": "unknown",
+    }
     assert result == {
         "status": "failed",
         "outputs": {"find": {"topic": "larks", "pages": 3}, "left": "Think of left"},
         "memory": {"found": 3},
-        "errors": {
-            "fail": {
-                "message": "fail failed. Call it again, or continue without it.",
-                "user_message": "I ran into a problem looking that up. Could you try again?",
-                "code": "unknown",
-            }
-        },
+        "errors": {"fail": error},
         "warnings": [],
     }
     assert told == (
@@ -64,29 +70,20 @@ def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) 
     )
 
 
-@pytest.mark.parametrize("executor", ["threads", "processes"])
-def test_an_executor_gives_the_same_result(executor: str) -> None:
-    fine = ("fine.json", *WITH, "--prompt", "larks")
-    assert ran(*fine, "--executor", executor) == ran(*fine)
-
-
 DONE_BEFORE = {"status": "completed", "completed_at": "2024-05-06T07:08:09+00:00"}
-STEPS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
-    "tried again": (step("flaky", retries=2), [], ["flaky", "flaky"]),
-    "skipped": (
-        step("find", inputs={"topic": "x"}, expected_key="found", done_check="found > 2"),
-        ["--var", "found=3"],
-        [],
-    ),
-    "completed in the plan alone": (step("find", inputs={"topic": "x"}, **DONE_BEFORE), [], ["find"]),
+FOUND = {"expected_key": "found", "done_check": "found > 2"}
+STEPS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "tried again": (step("flaky", retries=2), ["flaky", "flaky"]),
+    "skipped": (step("find", inputs={"topic": "x"}, **FOUND), []),
+    "completed in the plan alone": (step("find", inputs={"topic": "x"}, **DONE_BEFORE), ["find"]),
 }
 
 
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_says_what_becomes_of_it(name: str, folder: Path, snapshot: SnapshotAssertion) -> None:
-    only, arguments, called = STEPS[name]
+    only, called = STEPS[name]
     (folder / "one.json").write_text(plan(only))
-    assert ran("one.json", *WITH, *arguments) == snapshot
+    assert ran("one.json", *WITH, "--var", "found=3") == snapshot
     assert calls(folder) == called
 
 
@@ -134,8 +131,8 @@ def test_what_cannot_be_done_is_refused_at_once(folder: Path, snapshot: Snapshot
 )
 def test_a_value_is_json_where_it_can_be(value: str, stored: object, folder: Path) -> None:
     (folder / "think.json").write_text(plan(thought("a")))
-    shown = run("run", "think.json", "--json", "--var", f"given={value}")
-    assert json.loads(shown.split("--- stdout\n")[1])["memory"] == {"given": stored}
+    shown = printed("run", "think.json", "--json", "--var", f"given={value}")
+    assert shown["memory"] == {"given": stored}
 
 
 @pytest.mark.parametrize(("name", "call"), [("leave", "SystemExit: 3"), ("interrupt", "KeyboardInterrupt: ")])
@@ -159,3 +156,162 @@ def test_a_plan_that_was_cut_runs_none_of_its_steps_unless_the_model_ended_it(fo
     assert run("run", "-", *WITH, stdin=cut).startswith("exit code 1\n--- stderr\nerror[truncated]")
     assert calls(folder) == []
     assert "completed: 2 of 2 done" in ran("-", *WITH, "--finished", "--prompt", "larks", stdin=cut)
+
+
+# Where it is kept, and how it is resumed
+
+LARKS = ("--prompt", "larks", "--var", "year=2022")
+
+
+@pytest.fixture
+def failed(folder: Path, run_folder: None) -> None:
+    """A run that has failed."""
+    run("run", "failing.json", *WITH, *LARKS)
+    assert calls(folder) == ["fail", "find"]
+
+
+def sessions(store: str = DEFAULT_STORE) -> list[str]:
+    """The sessions in a store, sorted."""
+    return sorted(str(head.session_id) for head in SqliteStore(store).sessions())
+
+
+def completed(*arguments: str) -> str:
+    """The last line of a run that completes."""
+    code, *_, last = ran(*arguments).splitlines()
+    assert code == "exit code 0"
+    return last
+
+
+def test_a_run_is_kept_in_a_store_that_is_the_users_alone(folder: Path) -> None:
+    completed("fine.json", *WITH, *LARKS)
+    store = folder / DEFAULT_STORE
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (store.parent, store)]
+    assert (modes, sessions()) == ([0o700, 0o600], ["fine"])
+    assert (store.parent / ".gitignore").read_text() == "*\n"
+    shown = run("show", DEFAULT_STORE, "fine")
+    assert "\n== Answer ==\nThink of left\n" in shown
+    assert shown == run("show", DEFAULT_STORE)
+    assert run("sessions").splitlines()[3].split()[:5] == ["fine", "finished", "2", "of", "2"]
+    assert run("history", DEFAULT_STORE, "fine").endswith("  Run completed: Look into it.\n")
+
+
+@pytest.mark.usefixtures("failed")
+def test_a_failed_run_is_resumed_where_it_failed(folder: Path, snapshot: SnapshotAssertion) -> None:
+    (folder / "mended").touch()
+    assert ran("failing.json", *WITH, "--resume") == snapshot
+    assert calls(folder) == ["fail", "fail", "find"]
+    head, again = ran("failing.json", *WITH, "--resume").split("--- stdout\n")
+    said = "planning: the run in session 'failing' is already complete\n"
+    assert head == f"exit code 0\n--- stderr\n{said}"
+    assert again.endswith("\ncompleted: 4 of 4 done, in 0.0 s\n")
+    assert calls(folder) == ["fail", "fail", "find"]
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_is_resumed_and_no_completed_step_runs_twice(folder: Path) -> None:
+    (folder / "two.json").write_text(plan(step("find", inputs={"topic": "x"}), step("waiter", "find")))
+    running = Running(folder, "two.json", *WITH)
+    running.until_called("find", "waiter")
+    running.signal(signal.SIGKILL)
+    assert running.ended() == -signal.SIGKILL
+    (folder / "go").touch()
+    assert run("run", "two.json", *WITH) == refused(
+        "the last run in session 'two' is not complete: 1 of 2 steps done; add --resume to resume it, or"
+        " name another session to start over"
+    )
+    assert completed("two.json", *WITH, "--resume") == "completed: 2 of 2 done, in 0.0 s"
+    assert calls(folder) == ["find", "waiter", "waiter"]
+
+
+def test_a_complete_run_is_followed_by_another_in_its_session(folder: Path) -> None:
+    for _ in range(2):
+        completed("fine.json", *WITH, *LARKS)
+    assert (calls(folder), sessions()) == (["find", "find"], ["fine"])
+
+
+def test_a_session_has_the_name_of_the_file(folder: Path) -> None:
+    for name in ("think.json", "a b.json", "...json", "\u043f\u043b\u0430\u043d.json"):
+        (folder / name).write_text(plan(thought("a")))
+        completed(name)
+    assert sessions() == ["a-b", "think", "workflow"]
+
+
+def test_a_run_of_standard_input_is_resumed_with_the_same_text(folder: Path) -> None:
+    assert run("run", "-", *WITH, *LARKS, stdin=FAILING).startswith("exit code 1\n")
+    (folder / "mended").touch()
+    assert run("run", "-", *WITH, "--resume", stdin=FAILING).startswith("exit code 0\n")
+    assert calls(folder) == ["fail", "fail", "find"]
+
+
+NOT_RESUMED = [
+    "fine.json failing --tools step_tools:tools --prompt larks",
+    "failing.json --tools step_tools:tools --resume --prompt owls",
+    "failing.json --tools step_tools:tools --resume --var year=2023",
+    "failing.json --tools step_tools:tools --resume --var month=1",
+    "failing.json --tools find,fail --resume",
+    "fine.json --tools step_tools:tools --resume",
+    "fine.json --tools step_tools:tools --prompt larks --store fine.json",
+    "changed.json failing --tools step_tools:tools --resume",
+    "goal.json failing --tools step_tools:tools --resume",
+]
+
+
+@pytest.mark.usefixtures("failed")
+def test_what_cannot_be_resumed_is_refused(folder: Path, snapshot: SnapshotAssertion) -> None:
+    (folder / "changed.json").write_text(plan(FIRST[0] | {"description": "Else"}, *FIRST[1:]))
+    (folder / "goal.json").write_text(plan(*FIRST, goal="Else"))
+    shown = runs(NOT_RESUMED, "run ")
+    assert (shown.count("exit code 2\n"), calls(folder)) == (len(NOT_RESUMED), ["fail", "find"])
+    assert shown == snapshot
+
+
+FIRST = json.loads(FAILING)["steps"]
+
+
+@pytest.mark.usefixtures("failed")
+def test_a_plan_whose_other_steps_were_mended_is_resumed(folder: Path) -> None:
+    mended = [FIRST[0], thought("new"), thought("fail", "find", "new"), thought("right", "fail")]
+    (folder / "failing.json").write_text(plan(*mended, thought("left", "find")))
+    assert completed("failing.json", *WITH, "--resume") == "completed: 5 of 5 done, in 0.0 s"
+    assert calls(folder) == ["fail", "find"]
+
+
+def test_where_no_store_can_be_written_the_message_says_what_to_do(folder: Path) -> None:
+    (folder / ".planning").write_text("mine")  # a folder that cannot be written would not stop root
+    reason = "cannot make '.planning': File exists; name a file elsewhere with --store PATH"
+    assert run("run", "fine.json", *WITH, "--prompt", "larks") == refused(reason)
+    assert calls(folder) == []
+    assert completed("fine.json", *WITH, "--prompt", "larks", "--store", "mine.db").startswith("completed")
+    assert sessions("mine.db") == ["fine"]
+
+
+def test_what_cannot_start_creates_no_store(folder: Path) -> None:
+    run("run", "fine.json", *WITH)
+    run("run", "fine.json", "--prompt", "larks")
+    assert not (folder / ".planning").exists()
+
+
+def test_the_line_to_resume_with_is_quoted_for_a_shell(folder: Path) -> None:
+    (folder / "it's mine.json").write_text(FAILING)
+    options = ("--max-parallel", "2", "--store", "a b.db")
+    shown = run("run", "it's mine.json", *WITH, "--prompt", "larks", *options)
+    assert (
+        "planning: failed; to retry the failed steps, run: planning run 'it'\"'\"'s mine.json'"
+        " --tools step_tools:tools --prompt larks --max-parallel 2 --store 'a b.db' --resume\n"
+    ) in shown
+
+
+def test_what_may_not_be_called_twice_is_not_said_to_be_retried(folder: Path) -> None:
+    (folder / "go").touch()
+    (folder / "pay.json").write_text(plan(step("waiter"), step("fail", "waiter")))
+    once = ("pay.json", "--tools", "step_tools:once")
+    assert "planning: failed; to retry the failed steps, run: " in run("run", *once)
+    run("rewind", DEFAULT_STORE, "pay", "1")
+
+    assert run("run", *once, "--resume").startswith(
+        "exit code 1\n--- stderr\n"
+        "planning: failed; a failed step that must not run twice is not called again: "
+        "give it another step_id, and run: "
+        "planning run pay.json --tools step_tools:once --resume\n"
+    )
+    assert calls(folder) == ["fail", "waiter"]

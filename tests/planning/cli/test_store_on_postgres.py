@@ -8,8 +8,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from cli_runs import run, run_without
+from cli_runs import refused, run, run_without
 from postgres_server import ESCAPED, PASSWORD, PostgresServer
+from run_folders import plan, step
 from store_files import a_store, all_of, timeless
 from store_places import PLAN, call, mark
 from syrupy.assertion import SnapshotAssertion
@@ -22,6 +23,7 @@ from session.stores import PostgresStore, SqliteStore
 
 pytestmark = pytest.mark.postgres
 _NUMBERS = count(1)
+DONE = "exit code 0\n--- stdout\n"
 
 
 @pytest.fixture
@@ -37,9 +39,8 @@ def bare(postgres: PostgresServer) -> str:
 def url(bare: str) -> str:
     """The URL of a database with the sessions of ``plans.db``, in whose folder commands run."""
     a_store(Path("plans.db"))
-    assert shown(bare, "store", "create", bare) == (
-        "exit code 0\n--- stdout\nThe tables are in postgresql://127.0.0.1:5432/plans.\n"
-    )
+    made = f"{DONE}The tables are in postgresql://127.0.0.1:5432/plans.\n"
+    assert shown(bare, "store", "create", bare) == made
     assert run("store", "copy", "plans.db", bare).startswith("exit code 0\n")
     return bare
 
@@ -51,6 +52,11 @@ def shown(url: str, *arguments: str, stdin: str | None = None) -> str:
     assert ESCAPED not in text
     place, _, name = url.rpartition("@")[2].partition("/")
     return text.replace(place, "127.0.0.1:5432").replace(name, "plans")
+
+
+def on(place: str, command: str) -> list[str]:
+    """The words of a command, with a place for the word STORE."""
+    return [place if word == "STORE" else word for word in command.split()]
 
 
 READING = [
@@ -69,45 +75,37 @@ READING = [
 
 def test_a_database_is_read_as_the_file_that_was_copied_into_it(url: str) -> None:
     for command in READING:
-        of_file, of_database = (
-            run(*(place if word == "STORE" else word for word in command.split()))
-            for place in ("plans.db", url)
-        )
-        assert timeless(of_database) == timeless(of_file), command
+        of_file = run(*on("plans.db", command))
+        assert timeless(run(*on(url, command))) == timeless(of_file), command
         assert of_file.startswith(("exit code 0\n", "exit code 1\n")), command
     assert run("export", url, "run", "-o", "b.html") == "exit code 0\n"
     assert b"p%40ss" not in Path("b.html").read_bytes()
 
 
-def test_a_database_is_changed_by_each_command_that_changes_a_file(
-    url: str, snapshot: SnapshotAssertion
-) -> None:
-    Path("plan.json").write_text(
-        '{"schema_version": 2, "goal": "Add", "steps": [{"step_id": "add", "description": "Add it", "type":'
-        ' "tool", "name": "add", "inputs": {}}]}'
-    )
+CHANGING = [
+    "rewind STORE nightly 2",
+    "fork STORE nightly --at 3 --as trial",
+    "run plan.json --tools adding:tools --store STORE adding",
+    "run plan.json --tools adding:tools --store STORE adding --resume",
+    "sessions delete STORE nightly --yes",
+    "verify STORE trial",
+    "show STORE nightly",
+    "sessions STORE",
+]
+
+
+def test_a_database_is_changed_by_what_changes_a_file(url: str, snapshot: SnapshotAssertion) -> None:
+    Path("plan.json").write_text(plan(step("add", description="Add it"), goal="Add"))
     Path("adding.py").write_text("def add():\n    return 3\n\n\ntools = {'add': add}\n")
-    commands = [
-        ("rewind", url, "nightly", "2"),
-        ("fork", url, "nightly", "--at", "3", "--as", "trial"),
-        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "adding"),
-        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "adding", "--resume"),
-        ("sessions", "delete", url, "nightly", "--yes"),
-        ("verify", url, "trial"),
-        ("show", url, "nightly"),
-        ("sessions", url),
-    ]
-    done = "\n".join(timeless(shown(url, *command)) for command in commands)
+    done = "\n".join(timeless(shown(url, *on(url, command))) for command in CHANGING)
     assert re.sub(r"\d+\.\d s", "0.0 s", done) == snapshot
 
 
 def test_a_database_is_copied_back_with_its_hashes(url: str) -> None:
     assert run("store", "copy", url, "back.db").startswith("exit code 0\n")
-    first, there, back = (
-        all_of(store) for store in (SqliteStore("plans.db"), PostgresStore(url), SqliteStore("back.db"))
-    )
+    first = all_of(SqliteStore("plans.db"))
     assert sorted(first) == ["nightly", "other", "run", "what-if"]
-    assert first == there == back
+    assert first == all_of(PostgresStore(url)) == all_of(SqliteStore("back.db"))
 
 
 def test_the_page_shows_a_database_as_the_file_and_steers_it(url: str) -> None:
@@ -136,13 +134,12 @@ def test_two_sessions_by_one_url_share_a_store_and_a_plan(url: str) -> None:
 
 
 def test_the_statement_is_printed_for_an_administrator(bare: str) -> None:
-    text = run("store", "create", bare, "--print").removeprefix("exit code 0\n--- stdout\n")
+    text = run("store", "create", bare, "--print").removeprefix(DONE)
     assert text == f"{PostgresStore.schema_sql()};\n"
     with psycopg.connect(bare, autocommit=True) as connection:
         connection.execute(text.encode())
-    assert run("sessions", bare) == "exit code 0\n--- stdout\nNo sessions.\n"
-    place = bare.rpartition("@")[2]
-    said = f"exit code 0\n--- stdout\nThe tables are in postgresql://{place}.\n"
+    assert run("sessions", bare) == f"{DONE}No sessions.\n"
+    said = f"{DONE}The tables are in postgresql://{bare.rpartition('@')[2]}.\n"
     assert [run("store", "create", bare) for _ in range(2)] == [said, said]
 
 
@@ -151,19 +148,15 @@ def test_a_schema_of_its_own_is_named_in_the_url(url: str) -> None:
     assert "tables do not exist" in shown(url, "sessions", own)
     assert 'CREATE SCHEMA "my agents";' in run("store", "create", own, "--print")
     assert shown(url, "store", "create", own).startswith("exit code 0\n")
-    assert (
-        run("store", "copy", url, own, "nightly") == "exit code 0\n--- stdout\nCopied nightly: 6 versions.\n"
-    )
+    assert run("store", "copy", url, own, "nightly") == f"{DONE}Copied nightly: 6 versions.\n"
     assert run("show", own, "nightly") == run("show", url, "nightly")
-    assert run("sessions", "delete", own, "nightly", "--yes") == "exit code 0\n--- stdout\nDeleted nightly.\n"
-    assert run("sessions", own) == "exit code 0\n--- stdout\nNo sessions.\n"
+    assert run("sessions", "delete", own, "nightly", "--yes") == f"{DONE}Deleted nightly.\n"
+    assert run("sessions", own) == f"{DONE}No sessions.\n"
     reason = "schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'"
-    assert shown(url, "sessions", f"{url}?schema=a$b") == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+    assert shown(url, "sessions", f"{url}?schema=a$b") == refused(reason)
 
 
-def test_wrong_urls_are_refused_in_one_line_without_the_password(
-    bare: str, snapshot: SnapshotAssertion
-) -> None:
+def test_wrong_urls_are_refused_without_the_password(bare: str, snapshot: SnapshotAssertion) -> None:
     a_store(Path("plans.db"))
     login, _, place = bare.rpartition("@")
     wrong = {
@@ -187,16 +180,16 @@ def test_wrong_urls_are_refused_in_one_line_without_the_password(
 
 
 def test_mcp_and_view_refuse_a_database_that_they_cannot_use(bare: str) -> None:
-    reason = "exit code 2\n--- stderr\nplanning: the store postgresql://127.0.0.1:5432/plans cannot be used: "
-    tables = "its tables do not exist: run `planning store create URL` once, or call store.create()\n"
-    assert shown(bare, "mcp", "--store", bare) == reason + tables
-    assert shown(bare, "view", "--no-open", bare) == reason + tables
-    assert shown(bare, "watch", bare, "nightly") == reason + tables
+    reason = refused(
+        "the store postgresql://127.0.0.1:5432/plans cannot be used: its tables do not exist: run `planning"
+        " store create URL` once, or call store.create()"
+    )
+    for command in (["mcp", "--store", bare], ["view", "--no-open", bare], ["watch", bare, "nightly"]):
+        assert shown(bare, *command) == reason
 
 
 def test_without_psycopg_the_extra_is_named(bare: str) -> None:
-    assert run_without("psycopg", "sessions", bare) == (
-        "exit code 2\n--- stderr\n"
-        "planning: PostgresStore needs psycopg, its pool and libpq: pip install 'session-planning[postgres]'"
-        " 'psycopg[binary]'\n"
+    assert run_without("psycopg", "sessions", bare) == refused(
+        "PostgresStore needs psycopg, its pool and libpq: pip install 'session-planning[postgres]'"
+        " 'psycopg[binary]'"
     )

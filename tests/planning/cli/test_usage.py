@@ -1,15 +1,21 @@
-"""How a session is named, in every command: by its beginning, as the last one, or without its store."""
+"""How a session is named in every command, and which names a shell completes."""
 
 from __future__ import annotations
 
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cli_runs import run
-from store_files import call, timeless
+from cli_runs import refused, run
+from page_data import call, kept
+from store_files import timeless
+from typer.testing import CliRunner
 
-from planning import PlanningToolsSection, Toolbox
-from planning.cli import history, view
+from planning.cli import arguments, history, opening, view
+from planning.cli.app import app
 from session import Session
 from session.stores import SqliteStore
 
@@ -34,9 +40,8 @@ def stores(folder: Path) -> None:
     (folder / ".planning").mkdir()
     for place in (".planning/runs.db", "plans.db"):
         for name in UUIDS:
-            session = Session(session_id=name, store=SqliteStore(place))
-            toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-            call(toolbox, "setup_plan", "c1", objective=f"Fix it in {place}", initial_steps=["Find it"])
+            toolbox = kept(Path(place), name)[1]
+            call(toolbox, "setup_plan", objective=f"Fix it in {place}", initial_steps=["Find it"])
 
 
 def versions(place: str) -> dict[str, int]:
@@ -45,9 +50,7 @@ def versions(place: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("place", ["plans.db", ".planning/runs.db"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_takes_the_beginning_of_an_id_and_the_last_session(
-    command: str, place: str, folder: Path
-) -> None:
+def test_a_command_takes_a_beginning_and_the_last_session(command: str, place: str, folder: Path) -> None:
     stores = ["plans.db", ".planning/runs.db"]
     before, made = {each: versions(each) for each in stores}, dict[str, str]()
     alone = {"alone": [LAST], "beginning alone": ["118"], "last alone": ["--last"]}
@@ -77,14 +80,13 @@ def test_so_do_the_live_ones(named: list[str], monkeypatch: pytest.MonkeyPatch) 
     assert served == [LAST]
 
 
-@pytest.mark.parametrize("named", [["plans.db", "1"], ["1"]])
+SEVERAL = refused(f"several sessions begin with '1': {LAST}, {UUIDS[0]}")
+
+
 @pytest.mark.parametrize("command", [*COMMANDS, "watch", "view"])
-def test_a_beginning_that_several_ids_have_is_refused_with_their_names(
-    command: str, named: list[str]
-) -> None:
-    assert run(command, *named, *COMMANDS.get(command, [])) == (
-        f"exit code 2\n--- stderr\nplanning: several sessions begin with '1': {LAST}, {UUIDS[0]}\n"
-    )
+def test_a_beginning_that_several_ids_have_is_refused_with_their_names(command: str) -> None:
+    for named in (["plans.db", "1"], ["1"]):
+        assert run(command, *named, *COMMANDS.get(command, [])) == SEVERAL
 
 
 def test_the_last_session_is_copied_and_deleted() -> None:
@@ -92,12 +94,6 @@ def test_the_last_session_is_copied_and_deleted() -> None:
     assert run("sessions", "delete", "plans.db", "--last", "--yes").endswith(f"Deleted {LAST}.\n")
     assert list(versions("plans.db")) == UUIDS[:1]
     assert run("sessions", "plans.db", "--last").endswith("Error: No such option: --last\n")
-
-
-def test_a_deleted_session_is_named_whole() -> None:
-    shown = run("sessions", "delete", "plans.db", "118", "--yes")
-    hint = f"did you mean {LAST}?"
-    assert shown == f"exit code 2\n--- stderr\nplanning: the store holds no session '118'; {hint}\n"
 
 
 def test_a_run_is_resumed_by_the_beginning_of_its_session_and_as_the_last(run_folder: None) -> None:
@@ -109,9 +105,7 @@ def test_a_run_is_resumed_by_the_beginning_of_its_session_and_as_the_last(run_fo
     assert run("run", *given, "--last", "--resume") == whole
     run("run", *given, "night")  # without --resume, the id of a new session
     assert list(versions(".planning/runs.db"))[:2] == ["night", "nightly-1"]
-    assert run("run", *given, "1", "--resume") == (
-        f"exit code 2\n--- stderr\nplanning: several sessions begin with '1': {LAST}, {UUIDS[0]}\n"
-    )
+    assert run("run", *given, "1", "--resume") == SEVERAL
 
 
 def test_an_mcp_server_takes_the_last_session_of_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,9 +120,63 @@ def test_an_mcp_server_takes_the_last_session_of_its_store(monkeypatch: pytest.M
     assert run("mcp", "--last").endswith("Error: Invalid value for '--session': --last needs --store\n")
 
 
-def test_a_path_is_not_taken_for_a_session(folder: Path) -> None:
-    missing = "exit code 2\n--- stderr\nplanning: cannot read '{}': No such file or directory\n"
+def test_a_path_is_not_taken_for_a_session() -> None:
     for place in ("planz.db", "folder/11", "run.json"):
-        assert run("history", place) == missing.format(place)
+        missing = f"cannot read '{place}': No such file or directory"
+        assert run("history", place) == refused(missing)
+
+
+# What a shell completes
+
+
+def completed(line: str) -> list[str]:
+    """What bash is offered for the last word of a line."""
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+    words["_PLANNING_COMPLETE"] = "complete_bash"
+    result = CliRunner().invoke(app, [], env=words, prog_name="planning")
+    assert (result.stderr, "Traceback" in result.stdout) == ("", False)
+    return result.stdout.split()
+
+
+LINES = [f"{command} plans.db " for command in (*COMMANDS, "watch", "view", "sessions delete")]
+LINES += ["store copy plans.db other.db ", "mcp --store plans.db --session "]
+
+
+@pytest.mark.parametrize("line", [f"planning {line}" for line in LINES])
+def test_a_session_is_completed_with_the_ids_of_its_store(line: str) -> None:
+    assert [completed(f"{line}{begin}") for begin in ("", "11", "x")] == [[LAST, UUIDS[0]], [LAST], []]
+
+
+def test_a_run_is_kept_in_the_default_store_or_that_of_an_option(folder: Path) -> None:
+    run("fork", "plans.db", "--last", "--as", "what-if")
+    assert completed("planning run report.json w") == []
+    assert completed("planning run report.json --store plans.db w") == ["what-if"]
+    assert completed("planning run report.json 11") == [LAST]
     (folder / ".planning" / "runs.db").unlink()
-    assert run("history", "118") == missing.format("118")
+    assert completed("planning run report.json ") == []
+
+
+@pytest.mark.parametrize(
+    "place", ["none.db", ".", "-", "notes.txt", "pipe", "mysql://h/x", "postgresql://[", "'"]
+)
+def test_what_is_not_a_store_completes_nothing(place: str, folder: Path) -> None:
+    (folder / "notes.txt").write_text("Remember the milk.")
+    os.mkfifo(folder / "pipe")
+    files = sorted(folder.iterdir())
+    assert completed(f"planning show {place} ") == []
+    assert sorted(folder.iterdir()) == files
+
+
+def test_a_store_that_does_not_answer_does_not_hold_up_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = threading.Event()
+
+    @contextmanager
+    def waiting(place: str) -> Iterator[None]:
+        del place
+        answered.wait()
+        yield
+
+    monkeypatch.setattr(opening, "opened_store", waiting)
+    monkeypatch.setattr(arguments, "_PATIENCE", 0.01)
+    assert completed("planning show plans.db ") == []
+    answered.set()

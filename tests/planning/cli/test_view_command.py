@@ -1,8 +1,7 @@
-"""``planning view``: what it prints, how it ends, and what it refuses."""
+"""``planning view`` and ``planning export``: what they show, how they end, and what they refuse."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import TRIAGE, run, runs, started
+from cli_runs import TRIAGE, TRIAGE_ANTHROPIC, lines, printed, refused, run, runs, said, started
+from page_data import of_store
 from syrupy.assertion import SnapshotAssertion
 from test_page import embedded
 
@@ -24,14 +24,9 @@ from planning.observe.stores import open_session
 from session.stores import SqliteStore
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/[\w-]{24}/")
-WORKFLOW = {
-    "schema_version": 2,
-    "goal": "Look into it",
-    "steps": [{"step_id": "find", "description": "Find it", "type": "tool", "name": "find", "inputs": {}}],
-}
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("store_folder")]
+pytestmark = pytest.mark.usefixtures("store_folder")
 
 
 @contextmanager
@@ -50,6 +45,7 @@ def data_at(link: str) -> Any:
         return embedded(page.read())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_it_prints_the_link_serves_the_page_and_ends_at_a_signal(number: signal.Signals, code: int) -> None:
     with viewing("plans.db", "--no-open") as (line, running):
@@ -60,19 +56,19 @@ def test_it_prints_the_link_serves_the_page_and_ends_at_a_signal(number: signal.
     assert (running.returncode, out, err) == (code, "", "Press Ctrl-C to end.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "arguments"),
-    [("transcript", [str(TRIAGE)]), ("snapshot", ["a.json"]), ("workflow", ["plan.json"])],
+    ("kind", "file"), [("transcript", str(TRIAGE)), ("snapshot", "a.json"), ("workflow", "fine.json")]
 )
-def test_a_file_is_shown_by_itself(kind: str, arguments: list[str], folder: Path) -> None:
+def test_a_file_is_shown_by_itself(kind: str, file: str, folder: Path, run_folder: None) -> None:
     (folder / "a.json").write_text(open_session(SqliteStore("plans.db"), "nightly").snapshot().to_json())
-    (folder / "plan.json").write_text(json.dumps(WORKFLOW))
-    with viewing(*arguments, "--no-open") as (line, _):
+    with viewing(file, "--no-open") as (line, _):
         data = data_at(line.strip())
     assert (data["mode"], data["run"]["kind"]) == ("export", kind)
-    assert data["run"]["title"] == Path(arguments[0]).name
+    assert data["run"]["title"] == Path(file).name
 
 
+@pytest.mark.slow
 def test_the_browser_is_opened_with_the_link(folder: Path) -> None:
     browser = folder / "browser.sh"
     browser.write_text('#!/bin/sh\necho "$1" > opened.new && mv opened.new opened.txt\n')
@@ -83,20 +79,21 @@ def test_the_browser_is_opened_with_the_link(folder: Path) -> None:
         assert (folder / "opened.txt").read_text() == line
 
 
+@pytest.mark.slow
 def test_without_a_browser_it_says_so_and_serves(folder: Path) -> None:
     with viewing("plans.db", BROWSER="/no/such/browser %s") as (line, running):
         assert running.stderr is not None
-        assert running.stderr.readline() == "Press Ctrl-C to end.\n"
-        assert running.stderr.readline() == "planning: no browser was found; open the link yourself\n"
+        said = "Press Ctrl-C to end.\nplanning: no browser was found; open the link yourself\n"
+        assert "".join(running.stderr.readline() for _ in range(2)) == said
         assert data_at(line.strip())["mode"] == "live"
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         reason = f"port {port} is in use; name another with --port, or omit it"
-        shown = run("view", "plans.db", "--no-open", "--port", str(port))
-        assert shown == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+        assert run("view", "plans.db", "--no-open", "--port", str(port)) == refused(reason)
 
 
 REFUSED = [
@@ -106,23 +103,108 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("command", ["view --no-open ", "export -o run.html "])
-def test_what_cannot_be_shown_is_refused(command: str, folder: Path, snapshot: SnapshotAssertion) -> None:
+@pytest.mark.slow
+def test_what_cannot_be_shown_is_refused(folder: Path, snapshot: SnapshotAssertion) -> None:
     (folder / "empty.db").touch()
     os.mkfifo(folder / "pipe")
     (folder / "text.txt").write_text("hello\n")
     (folder / "cut.db").write_bytes((folder / "plans.db").read_bytes()[:50])
     (folder / "newer.db").write_bytes((folder / "plans.db").read_bytes())
-    with closing(sqlite3.connect("newer.db")) as connection:
-        connection.execute("PRAGMA user_version = 3")
+    with closing(sqlite3.connect("newer.db")) as database:
+        database.execute("PRAGMA user_version = 3")
     (folder / "sqlite.db").write_bytes(b"SQLite format 3\0")
     (folder / "bad.json").write_text('[{"step_id": "a", "depends_on": ["b"]}]')
-    assert runs(REFUSED, command).replace(f"{folder}/", "") == snapshot
+    viewed, exported = (runs(REFUSED, command) for command in ("view --no-open ", "export -o run.html "))
+    assert viewed == exported
+    assert viewed.replace(f"{folder}/", "") == snapshot
 
 
-def test_a_session_of_a_file_that_is_not_a_store_is_wrong_use(folder: Path) -> None:
-    (folder / "t.jsonl").write_text(TRIAGE.read_text())
-    for command in (["view", "--no-open"], ["export", "-o", "run.html"]):
-        assert run(*command, "t.jsonl", "x").endswith(
-            "Invalid value for 'SESSION': it names a session of a store, and 't.jsonl' is not a store\n"
+def exported(*arguments: str) -> Any:
+    """The run in the file that the command writes."""
+    assert run("export", *arguments, "-o", "run.html") == "exit code 0\n"
+    data = embedded(Path("run.html").read_bytes())
+    assert data["mode"] == "export"
+    return data["run"]
+
+
+def test_a_session_is_written_as_the_page_has_it() -> None:
+    assert exported("plans.db", "nightly") == of_store(Path("plans.db"))
+
+
+@pytest.mark.parametrize("transcript", [TRIAGE, TRIAGE_ANTHROPIC], ids=["chat", "anthropic"])
+def test_a_transcript_is_written_with_the_calls_of_all_tools(transcript: Path) -> None:
+    data = exported(str(transcript))
+    plan = printed("replay", str(transcript), "--json")
+    assert data["changes"][-1]["plan"]["status"] == plan["status"]
+    refused = [change for change in data["changes"] if change.get("kind") == "refused"]
+    assert f", {len(refused)} refused, " in run("replay", str(transcript))
+    assert refused
+    names = {call["name"].partition("_")[0] for change in data["changes"] for call in change["calls"]}
+    assert "planning" in names
+    assert not any("at" in change for change in data["changes"])
+
+
+def test_a_transcript_has_the_tokens_and_costs_that_its_messages_have(folder: Path) -> None:
+    setup = ("planning_setup_plan", {"objective": "Go", "initial_steps": ["One"]})
+    chat = said(setup, ("search", '{"q": 1}'))
+    chat["usage"] = {"prompt_tokens": 10, "completion_tokens": 2, "cost": 0.5}
+    read = {"type": "tool_use", "id": "toolu_1", "name": "planning_read_plan", "input": {}}
+    usage = {"input_tokens": 20, "output_tokens": 3, "cache": {"x": 1}}
+    anthropic = {"role": "assistant", "content": [read], "usage": usage}
+    usage = {"prompt_tokens": 5, "completion_tokens": True}
+    thought = {"role": "assistant", "content": "Hm.", "usage": usage}
+    usage = {"input_tokens": 7, "output_tokens": -1}
+    langchain = {"type": "ai", "data": {"content": "", "tool_calls": [], "usage_metadata": usage}}
+    (folder / "t.jsonl").write_text(lines(chat, thought, anthropic, langchain))
+    changes = exported("t.jsonl")["changes"]
+    told = [(change["call_id"], change["calls"][0]["name"], change.get("usage")) for change in changes]
+    assert told == [
+        ("call_1", "planning_setup_plan", {"input": 10, "output": 2, "cost": 0.5}),
+        ("call_2", "search", None),
+        ("toolu_1", "planning_read_plan", {"input": 32, "output": 3}),
+    ]
+    assert changes[1]["calls"] == [{"name": "search", "arguments": '{"q": 1}', "characters": 8}]
+
+
+@pytest.mark.parametrize("name", ["p.html", "P.HTM", "run.svg.Html"])
+def test_a_file_that_ends_in_html_is_the_page(name: str, folder: Path) -> None:
+    exported("plans.db", "nightly")
+    assert run("export", "plans.db", "nightly", "-o", name) == "exit code 0\n"
+    assert (folder / name).read_bytes() == (folder / "run.html").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["p.svg", "p.pdf", "p.html.gz", "p", "p.", ".html", "out/", ""])
+def test_a_file_of_any_other_ending_is_not_written(name: str, folder: Path) -> None:
+    before = sorted(folder.iterdir())
+    assert run("export", "missing.db", "-o", name).endswith(
+        f"\nError: Invalid value for '--output': name a file that ends in .html, not '{name}'\n"
+    )
+    assert sorted(folder.iterdir()) == before
+
+
+def test_sound_changes_before_the_damage_are_written_and_the_damage_is_told() -> None:
+    with closing(sqlite3.connect("plans.db")) as database, database:
+        database.execute("UPDATE changes SET text = 'x' || text WHERE version = 4")
+    assert run("export", "plans.db", "nightly", "-o", "run.html") == (
+        "exit code 1\n--- stderr\nplanning: version 4 is damaged in the store; what is before it can be read "
+        "with session.at(), and forked with session.fork(at=3)\n"
+    )
+    assert [change["v"] for change in embedded(Path("run.html").read_bytes())["run"]["changes"]] == [1, 2, 3]
+
+
+def test_the_source_is_never_written_over(folder: Path) -> None:
+    before = (folder / "plans.db").read_bytes()
+    (folder / "link.htm").symlink_to(folder / "plans.db")
+    (folder / "plans.html").symlink_to("plans.db")
+    for target in ("link.htm", "plans.html", "./plans.html"):
+        assert run("export", "plans.db", "nightly", "-o", target).endswith(
+            "Error: Invalid value for '--output': it is the source itself; name another file\n"
         )
+    assert (folder / "plans.db").read_bytes() == before
+
+
+def test_a_file_that_cannot_be_written_is_told(folder: Path) -> None:
+    (folder / "page.html").mkdir()
+    for target, reason in (("no/run.html", "No such file or directory"), ("page.html", "Is a directory")):
+        shown = run("export", "plans.db", "nightly", "-o", target)
+        assert shown == refused(f"cannot write '{target}': {reason}")

@@ -56,17 +56,9 @@ class Browser:
         """Start the program with an empty folder for what it keeps."""
         theirs_in, self._commands = os.pipe()
         self._messages, theirs_out = os.pipe()
+        launch = [sys.executable, "-c", _LAUNCH, str(theirs_in), str(theirs_out)]
         self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                _LAUNCH,
-                str(theirs_in),
-                str(theirs_out),
-                program,
-                *_FLAGS,
-                f"--user-data-dir={folder}",
-            ],
+            [*launch, program, *_FLAGS, f"--user-data-dir={folder}"],
             pass_fds=(theirs_in, theirs_out),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -174,13 +166,8 @@ class Page:
 
     def resize(self, width: int, height: int) -> None:
         """Give the window another size."""
-        self.send(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.send("Emulation.setDeviceMetricsOverride", **size)
 
     def open(self, url: str) -> None:
         """Open an address, and wait until the page has drawn."""
@@ -215,14 +202,12 @@ class Page:
 
     def press(self, key: str) -> None:
         """Press a key, by its name in an event: ``ArrowLeft``, ``/``."""
-        text = {"text": key} if len(key) == 1 else {}
         codes = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "End": 35, "Home": 36}
-        code = codes.get(key, {"Escape": 27, "Tab": 9, "Enter": 13}.get(key, 0))
-        if key == "Enter":
-            text = {"text": "\r"}
-        for kind in ("keyDown", "keyUp"):
-            more = text if kind == "keyDown" else {}
-            self.send("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **more)
+        codes |= {"Escape": 27, "Tab": 9, "Enter": 13}
+        event = {"key": key, "windowsVirtualKeyCode": codes.get(key, 0)}
+        text = {"text": "\r" if key == "Enter" else key} if len(key) == 1 or key == "Enter" else {}
+        self.send("Input.dispatchKeyEvent", type="keyDown", **event, **text)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **event)
         self.settle()
 
     def type(self, text: str) -> None:
@@ -236,9 +221,13 @@ class Page:
 
     def texts(self, selector: str) -> list[str]:
         """Return the texts that a person reads in all elements that a selector finds."""
+        return self.values(selector, "innerText")
+
+    def values(self, selector: str, field: str = "textContent") -> list[Any]:
+        """Return a field of all elements that a selector finds."""
         found = f"[...document.querySelectorAll({json.dumps(selector)})]"
-        texts: list[str] = self.evaluate(f"{found}.map(each => each.innerText)")
-        return texts
+        values: list[Any] = self.evaluate(f"{found}.map(each => each.{field})")
+        return values
 
     def click(self, selector: str) -> None:
         """Click an element."""

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browser import Browser, Page
-from page_stage import Stage
+from page_stage import Opened, Stage
 
 from planning.view.page import export_page
 
 
 @pytest.fixture
-def shown(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
-    """Opens a run as a file; an address may have a part behind ``#``."""
-    file = tmp_path / "run.html"
+def opened(browser: Browser) -> Iterator[Opened]:
+    """Opens an address in a page that is closed after the test."""
     with ExitStack() as pages:
 
-        def show(run: str, *, part: str = "", **window: Any) -> Page:
-            file.write_bytes(export_page(run))
-            page: Page = pages.enter_context(browser.page(**window))
-            page.open(f"{file.as_uri()}{part}")
-            page.wait("timeline !== null")
-            page.settle()
+        def open_page(url: str, **window: Any) -> Page:
+            page = pages.enter_context(browser.page(**window))
+            page.open(url)
             return page
 
-        yield show
+        yield open_page
+
+
+@pytest.fixture
+def shown(opened: Opened, tmp_path: Path) -> Opened:
+    """Opens a run as a file; an address may have a part behind ``#``."""
+
+    def show(run: Any, *, part: str = "", **window: Any) -> Page:
+        file = tmp_path / "run.html"
+        file.write_bytes(export_page(json.dumps(run)))
+        page = opened(f"{file.as_uri()}{part}", **window)
+        page.wait("timeline !== null")
+        page.settle()
+        return page
+
+    return show
 
 
 @pytest.fixture
@@ -39,10 +51,3 @@ def stage() -> Iterator[Stage]:
     stage.drop()
     stage.shutdown()
     stage.server_close()
-
-
-@pytest.fixture
-def pages(browser: Browser) -> Iterator[ExitStack]:
-    """Pages that are closed after a test."""
-    with ExitStack() as pages:
-        yield pages

@@ -104,7 +104,7 @@ def plan_at(session: Session, version: int) -> Any:
 STEPS = {"fetch": [], "parse": ["fetch"], "bad": ["fetch"], "use": ["bad"], "say": ["parse", "fetch"]}
 
 
-def a_workflow(steps: dict[str, list[str]] | None = None) -> Workflow:
+def a_workflow(steps: dict[str, list[str]]) -> Workflow:
     """A workflow whose steps call tools of their own names."""
     return Workflow(
         goal="Report the revenue",
@@ -117,35 +117,30 @@ def a_workflow(steps: dict[str, list[str]] | None = None) -> Workflow:
                 depends_on=tuple(others),
                 on_failure="skip_dependents",
             )
-            for name, others in (STEPS if steps is None else steps).items()
+            for name, others in steps.items()
         ),
     )
 
 
-def run_of(session: Session) -> None:
-    """Run the workflow in a session: one of its tools fails."""
-
-    def bad() -> None:
-        raise ConnectionError("it is gone")
-
-    tools = {name: bad if name == "bad" else (lambda name=name: name) for name in STEPS}
-    run_workflow(a_workflow(), Capabilities(tools=tools), session=session)
-
-
-def a_run_of(steps: dict[str, list[str]], fails: str = "") -> str:
-    """A run of a workflow as the page has it; one of its tools may fail."""
+def run_of(session: Session, steps: dict[str, list[str]] = STEPS, fails: str = "bad") -> None:
+    """Run a workflow in a session; the tool of one name fails."""
 
     def tool(name: str) -> Any:
-        def called() -> dict[str, str]:
+        def called() -> str:
             if name == fails:
                 raise ConnectionError(f"{name} is gone")
-            return {"name": name}
+            return name
 
         return called
 
-    session = Session()
     run_workflow(a_workflow(steps), Capabilities(tools={name: tool(name) for name in steps}), session=session)
-    return json.dumps(of_memory(session))
+
+
+def a_run_of(steps: dict[str, list[str]], fails: str = "") -> Any:
+    """A run of a workflow as the page has it."""
+    session = Session()
+    run_of(session, steps, fails)
+    return of_memory(session)
 
 
 @contextmanager

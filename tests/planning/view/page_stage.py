@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Condition, Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from browser import Browser, Page
+from browser import Page
 
 from planning.view.page import live_page, policy
+
+Opened = Callable[..., Page]  # opens a page, in a window of a size
 
 
 class _Requests(BaseHTTPRequestHandler):
@@ -28,19 +30,16 @@ class _Requests(BaseHTTPRequestHandler):
         else:
             self.follow(int(parse_qs(url.query).get("after", ["0"])[0]))
 
-    def answer(self, kind: str, body: bytes) -> None:
+    def answer(self, kind: str, body: bytes = b"") -> None:
         self.send_response(200)
         self.send_header("content-type", kind)
         self.send_header("content-security-policy", policy(is_live=True))
-        self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def follow(self, after: int) -> None:
         stage, generation = self.server, self.server.generation
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.end_headers()
+        self.answer("text/event-stream")
         sent = 0
         while True:
             with stage.news:
@@ -78,9 +77,14 @@ class Stage(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/T/"
 
-    def say(self, name: str, event: Any) -> None:
+    def showing(self, run: Any, first: int | None = None) -> str:
+        """Show a run, or the first of its changes; returns the address."""
+        self.session, self.run = "one", {**run, "id": "one", "changes": run["changes"][:first]}
+        return self.url
+
+    def say(self, name: str, *events: Any) -> None:
         with self.news:
-            self.events.append((name, event))
+            self.events += [(name, event) for event in events]
             self.news.notify_all()
 
     def drop(self) -> None:
@@ -89,7 +93,7 @@ class Stage(ThreadingHTTPServer):
             self.news.notify_all()
 
 
-def opened(pages: ExitStack, browser: Browser, url: str, **window: Any) -> Page:
-    page = pages.enter_context(browser.page(**window))
-    page.open(url)
-    return page
+def at(page: Page, version: int, last: int | None = None) -> None:
+    """Wait until the page shows a version, its newest if no other is named."""
+    page.wait(f"$('where').textContent === 'Version {version} of {version if last is None else last}'")
+    page.settle()

@@ -1,4 +1,4 @@
-"""What a run did, as the data of the page."""
+"""What a run did and how its steps are doing, as the data of the page."""
 
 from __future__ import annotations
 
@@ -6,26 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from page_data import (
-    call,
-    data_of,
-    in_memory,
-    kept,
-    of_memory,
-    of_store,
-    run_of,
-    with_tools,
-)
+import pytest
+from page_data import a_workflow, call, in_memory, kept, of_memory, of_store, run_of, steps_of, with_tools
 from syrupy.assertion import SnapshotAssertion
 
+from planning.observe.steps import RunSteps
 from planning.observe.stores import PastStore
-from planning.observe.timeline import Recent
 from planning.plan.commands import SetupPlan
 from planning.suite.tools import register_plan
-from planning.view.document import Document
+from planning.tools import Tool, ToolError
+from planning.view.document import RunData
 from planning.view.sources import family_of
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session, ToolInvoked
-from session.stores import SqliteStore
 
 
 def timeless(value: Any) -> Any:
@@ -36,8 +29,10 @@ def timeless(value: Any) -> Any:
     return [timeless(each) for each in value] if isinstance(value, list) else value
 
 
-def a_planning_session(path: Path) -> Session:
-    session, toolbox = kept(path)
+def test_a_session_is_told_change_by_change_from_a_store_and_from_memory(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    session, toolbox = kept(tmp_path / "plans.db")
     first = {"title": "Reproduce it", "details": "On 3.12.\nSee the log."}
     call(toolbox, "setup_plan", objective="Fix the login", initial_steps=[first, "Mend it"])
     call(toolbox, "mark_step", step_id="S001", status="done", note="It was the cookie")
@@ -55,23 +50,9 @@ def a_planning_session(path: Path) -> Session:
     others.call("deploy", {})
     session.rewind(1, actor="ann")
     call(toolbox, "clear_plan")
-    return session
-
-
-def test_a_session_is_told_change_by_change(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    a_planning_session(tmp_path / "plans.db")
-    assert json.dumps(timeless(of_store(tmp_path / "plans.db")), indent=1) == snapshot
-
-
-def test_a_session_in_memory_is_told_as_one_in_a_store(tmp_path: Path) -> None:
-    session = a_planning_session(tmp_path / "plans.db")
-    assert timeless(of_memory(session)["changes"]) == timeless(of_store(tmp_path / "plans.db")["changes"])
-
-
-def test_the_changes_of_a_run_are_of_their_own_kinds() -> None:
-    session, _ = in_memory()
-    run_of(session)
-    assert {change.get("kind", "plan") for change in of_memory(session)["changes"]} == {"run", "failed"}
+    data = timeless(of_store(tmp_path / "plans.db"))
+    assert json.dumps(data, indent=1) == snapshot
+    assert timeless(of_memory(session)["changes"]) == data["changes"]
 
 
 def test_texts_of_calls_are_bounded() -> None:
@@ -94,54 +75,171 @@ def test_a_thousand_marks_are_less_than_300_kilobytes(tmp_path: Path) -> None:
     assert len(json.dumps(data, separators=(",", ":"))) < 250_000
 
 
-def test_the_family_of_a_session_is_its_line_and_its_forks(tmp_path: Path) -> None:
+def test_the_family_of_a_session_is_its_line_its_forks_and_those_that_work_for_it(tmp_path: Path) -> None:
     path = tmp_path / "plans.db"
-    session, toolbox = kept(path)
+    lead, toolbox = kept(path, "lead")
     call(toolbox, "setup_plan", objective="Fix the login", initial_steps=["One", "Two"])
     call(toolbox, "mark_step", step_id="S001", status="done")
-    session.fork(1, session_id="what-if")
+    lead.fork(1, session_id="what-if")
     fork, tools = kept(path, "what-if")
     call(tools, "mark_step", step_id="S002", status="done")
     fork.fork(session_id="deeper")
-    other, tools = kept(path, "alone")
-    call(tools, "setup_plan", objective="Else", initial_steps=["One"])
+    worker = Session(session_id="worker", store=lead.store, parent=lead)
+    helper = Session(session_id="helper", store=lead.store, parent=worker)
+    for session in (worker, helper):
+        register_plan(session)
+        session.dispatch(SetupPlan("Help"))
+    worker.fork(session_id="trial")
+    call(kept(path, "alone")[1], "setup_plan", objective="Else", initial_steps=["One"])
     store = PastStore(path)
     heads = {str(head.session_id): head for head in store.sessions()}
-    plan = {"state": "working", "total": 2, "title": "Fix the login"}
-    family = [
-        {"id": "deeper", "parent": "what-if", "done": 1, **plan},
-        {"id": "nightly", "parent": None, "done": 1, **plan},
-        {"id": "what-if", "parent": "nightly", "done": 1, **plan},
-    ]
-    for name in ("nightly", "what-if", "deeper"):
-        assert sorted(family_of(store, heads[name]), key=lambda each: str(each["id"])) == family
-    assert family_of(store, heads[str(other.session_id)]) == []
-
-
-def test_the_family_of_a_session_has_those_that_work_for_it(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "plans.db")
-    lead = Session(session_id="lead", store=store)
-    worker = Session(session_id="worker", store=store, parent=lead)
-    helper = Session(session_id="helper", store=store, parent=worker)
-    for session in (lead, worker, helper, Session(session_id="alone", store=store)):
-        register_plan(session)
-        session.dispatch(SetupPlan(f"Do what {session.session_id} does"))
-    worker.fork(session_id="what-if")
-    store.close()
-
-    heads = {str(head.session_id): head for head in SqliteStore(tmp_path / "plans.db").sessions()}
-    assert {name: head.parent for name, head in heads.items()} == {
-        "lead": None, "worker": "lead", "helper": "worker", "alone": None, "what-if": None,
+    assert {name: head.parent for name, head in heads.items() if head.parent is not None} == {
+        "worker": "lead", "helper": "worker",
     }  # fmt: skip
-    store = PastStore(tmp_path / "plans.db")
-    found = {each["id"]: each["parent"] for each in family_of(store, heads["helper"])}
-    assert found == {"lead": None, "worker": "lead", "helper": "worker", "what-if": "worker"}
+    plan = {"state": "working", "done": 1, "total": 2, "title": "Fix the login"}
+    help_ = {"state": "working", "done": 0, "total": 0, "title": "Help"}
+    family = [
+        {"id": "deeper", "parent": "what-if", **plan},
+        {"id": "helper", "parent": "worker", **help_},
+        {"id": "lead", "parent": None, **plan},
+        {"id": "trial", "parent": "worker", **help_},
+        {"id": "what-if", "parent": "lead", **plan},
+        {"id": "worker", "parent": "lead", **help_},
+    ]
+    for name in (each["id"] for each in family):
+        assert sorted(family_of(store, heads[str(name)]), key=lambda each: str(each["id"])) == family
     assert family_of(store, heads["alone"]) == []
 
 
 def test_half_characters_and_separators_are_told_as_they_are() -> None:
     session, _ = in_memory()
     session.publish(ToolInvoked("search", {}, "\ud800 \u2028 </script>"))
-    document = Document(title="x", kind="session", source="x")
-    document.read(Recent(session))
-    assert data_of(document)["changes"][0]["calls"][0]["message"] == "\\ud800 \u2028 </script>"
+    (change,) = of_memory(session)["changes"]
+    assert change["calls"][0]["message"] == "\\ud800 \u2028 </script>"
+
+
+def told(session: Session, step: str) -> dict[str, Any]:
+    """A step without its times."""
+    fields: dict[str, Any] = steps_of(of_memory(session))[session.version][step]
+    for span in fields.get("spans", ()):
+        begin, end = span[:2]
+        assert isinstance(begin, float)
+        assert isinstance(end, float)
+    return fields | ({"spans": [each[2:] for each in fields["spans"]]} if "spans" in fields else {})
+
+
+def test_a_step_has_its_attempts_its_output_and_its_failure() -> None:
+    session = Session()
+    run_of(session)
+    assert {change.get("kind", "plan") for change in of_memory(session)["changes"]} == {"run", "failed"}
+    error = "bad cannot reach its data now. Try again later, or continue without it."
+    assert told(session, "fetch") == {"state": "completed", "spans": [["completed", 1]], "output": "fetch"}
+    failure = {"error": error, "code": "storage", "cause": "bad is gone"}
+    assert told(session, "bad") == {"state": "failed", "spans": [["failed", 1]], **failure}
+    assert told(session, "use") == {"state": "skipped", "after": "bad"}
+
+
+def test_the_steps_of_each_version_are_those_of_the_session_also_after_a_rewind(tmp_path: Path) -> None:
+    session, _ = kept(tmp_path / "plans.db", "run")
+    run_of(session)
+    session.rewind(3)
+    session.rewind(0)
+    session.rewind(4)
+    run_of(session)
+    for version, steps in steps_of(of_store(tmp_path / "plans.db", "run")).items():
+        assert steps == RunData(RunSteps.of(session.at(version))).fields
+
+
+@pytest.mark.parametrize("limit", [1, 3, 5])
+def test_steps_of_the_oldest_changes_are_where_the_run_begins(limit: int) -> None:
+    session = Session()
+    run_of(session)
+    data = of_memory(session, limit=limit)
+    assert len(data["changes"]) == limit
+    whole = steps_of(of_memory(session))
+    assert steps_of(data) == {version: each for version, each in whole.items() if version >= data["from"]}
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_inputs_are_as_they_were_resolved_unless_they_are_private(is_stored: bool, tmp_path: Path) -> None:
+    def fail(by: str) -> str:
+        raise ConnectionError(by)
+
+    tools = {
+        "find": lambda: [{"id": 7}],
+        "show": lambda row, by, n: [row, by, n],
+        "refuse": fail,
+        "hide": Tool("hide", "Hide", lambda by: by, returns_private_data=True),
+        "fail": Tool("fail", "Fail", fail, returns_private_data=True),
+    }
+    prompt: dict[str, Any] = {"by": "${user_prompt}"}
+    inputs = {"refuse": prompt, "hide": prompt, "fail": prompt}
+    inputs["show"] = {"row": "${find.output.0}", "by": "for ${user_prompt}", "n": 1}
+    steps = tuple(
+        WorkflowStep(
+            step_id=name, description=name, type="tool", name=name, inputs=inputs.get(name, {}),
+            depends_on=("find",) if name == "show" else (), on_failure="continue",
+        )
+        for name in tools
+    )  # fmt: skip
+    session = kept(tmp_path / "plans.db")[0] if is_stored else Session()
+    run_workflow(Workflow(steps=steps), Capabilities(tools=tools), session=session, user_prompt="ann-9f1")
+    data = of_store(tmp_path / "plans.db") if is_stored else of_memory(session)
+    versions = list(steps_of(data).values())
+    running = next(each for each in versions if each.get("show", {}).get("state") == "in_progress")
+    shown = versions[-1]
+    resolved = '{"row":{"id":7},"by":"for ann-9f1","n":1}'
+    assert shown["show"]["inputs"] == resolved
+    if is_stored:  # in memory, nothing shows yet that these are not private
+        assert (running["show"]["inputs"], shown["refuse"]["inputs"]) == (resolved, '{"by":"ann-9f1"}')
+    assert [shown[name]["state"] for name in inputs] == ["failed", "completed", "failed", "completed"]
+    assert "9f1" not in str([shown["find"], shown["hide"], shown["fail"]])
+    assert next(each["graph"] for each in data["changes"] if "graph" in each)["prompt"] == "ann-9f1"
+
+
+def test_an_answer_is_told_at_length_and_what_leads_to_it_shortly() -> None:
+    def fail() -> None:
+        raise ToolError("z" * 2_000)
+
+    session = Session()
+    tools = {
+        "fetch": lambda: "x" * 30_000,
+        "say": lambda: "y" * 30_000,
+        "rows": lambda: {"a": [None]},
+        "fail": fail,
+    }
+    steps: dict[str, list[str]] = {"fetch": [], "say": ["fetch"], "rows": [], "fail": []}
+    run_workflow(a_workflow(steps), Capabilities(tools=tools), session=session)
+    outputs = [told(session, name)["output"] for name in ("fetch", "say")]
+    assert [(len(each), each[-2:]) for each in outputs] == [(2_000, "x…"), (20_000, "y…")]
+    assert told(session, "rows")["output"] == '{"a":[null]}'
+    assert len(told(session, "fail")["error"]) <= 1_000
+
+
+def test_a_document_by_itself_has_the_states_that_it_says() -> None:
+    steps = (
+        WorkflowStep(step_id="a", description="A", status="completed"),
+        WorkflowStep(step_id="b", description="B", status="failed"),
+        WorkflowStep(step_id="c", description="C", skipped=True),
+        WorkflowStep(step_id="d", description="D"),
+    )
+    assert RunData(RunSteps(Workflow(steps=steps))).fields == {
+        "a": {"state": "completed"}, "b": {"state": "failed"}, "c": {"state": "skipped"},
+    }  # fmt: skip
+
+
+def test_the_graph_says_what_the_document_says_of_a_step() -> None:
+    step = WorkflowStep(
+        step_id="ask", description="Ask for it", type="tool", name="ask", depends_on=("first",),
+        inputs={"year": 2024, "of": None}, retries=2, timeout=5.0, done_check="x == 1", on_failure="continue",
+    )  # fmt: skip
+    plain = WorkflowStep(step_id="first", description="Think")
+    graph: Any = RunData(RunSteps(Workflow(steps=(plain, step)))).graph
+    places = {"x", "y", "w", "h", "text"}
+    first, ask = ({name: each[name] for name in each.keys() - places} for each in graph["nodes"])
+    assert first == {"id": "first", "label": "first", "detail": "thinking", "about": "Think"}
+    assert ask == {
+        "id": "ask", "label": "ask", "detail": "tool ask", "about": "Ask for it", "after": ["first"],
+        "inputs": '{"year":2024,"of":null}', "retries": 2, "timeout": 5.0, "done_check": "x == 1",
+        "on_failure": "continue", "answer": True,
+    }  # fmt: skip

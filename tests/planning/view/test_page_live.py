@@ -1,17 +1,15 @@
-"""The page while a session goes on: it follows, loses the connection, and finds it again."""
+"""The live page: it follows a session, loses the connection and finds it again, and lists the sessions."""
 
 from __future__ import annotations
 
 import json
 import re
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Browser, Page
 from page_data import a_run_of, call, in_memory, kept, of_memory, serving
-from page_stage import Stage, opened
+from page_stage import Opened, Stage, at
 
 from planning.view.sources import StoreSource
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
@@ -24,26 +22,19 @@ def a_run(changes: int) -> Any:
     session, toolbox = in_memory()
     call(toolbox, "setup_plan", objective="Fix it", initial_steps=["Look", "Mend", "Tell"])
     for number in range(changes - 1):
-        call(
-            toolbox,
-            "mark_step",
-            step_id=f"S00{number % 3 + 1}",
-            status=("in_progress", "done")[number // 3 % 2],
-        )
-    return {**of_memory(session), "id": "one"}
+        status = ("in_progress", "done")[number // 3 % 2]
+        call(toolbox, "mark_step", step_id=f"S00{number % 3 + 1}", status=status)
+    return of_memory(session)
 
 
-WHERE = "document.getElementById('where').textContent"
-
-
-def test_it_follows_a_store_that_goes_on(pages: ExitStack, browser: Browser, tmp_path: Path) -> None:
+def test_it_follows_a_store_that_goes_on(opened: Opened, tmp_path: Path) -> None:
     session, toolbox = kept(tmp_path / "plans.db")
     call(toolbox, "setup_plan", objective="Fix it", initial_steps=["Look", "Mend"])
     with serving(StoreSource(tmp_path / "plans.db", None)) as url:
-        page = opened(pages, browser, url)
-        page.wait(f"{WHERE} === 'Version 1 of 1'")
+        page = opened(url)
+        at(page, 1)
         call(toolbox, "mark_step", step_id="S001", status="done")
-        page.wait(f"{WHERE} === 'Version 2 of 2'")
+        at(page, 2)
         assert page.text("#count") == "1 of 2 done"
         assert page.text("#live") == "Live"
         assert page.errors == []
@@ -52,15 +43,13 @@ def test_it_follows_a_store_that_goes_on(pages: ExitStack, browser: Browser, tmp
     session.store.close()
 
 
-def test_who_looks_at_an_old_version_stays_there(pages: ExitStack, browser: Browser, stage: Stage) -> None:
+def test_who_looks_at_an_old_version_stays_there(opened: Opened, stage: Stage) -> None:
     run = a_run(5)
-    stage.session, stage.run = "one", {**run, "changes": run["changes"][:3]}
-    page = opened(pages, browser, stage.url)
-    page.wait(f"{WHERE} === 'Version 3 of 3'")
+    page = opened(stage.showing(run, 3))
+    at(page, 3)
     page.press("ArrowLeft")
-    for change in run["changes"][3:]:
-        stage.say("change", change)
-    page.wait(f"{WHERE} === 'Version 2 of 5'")
+    stage.say("change", *run["changes"][3:])
+    at(page, 2, 5)
     assert page.text("#live") == "Live, 3 newer"
     assert page.evaluate("$('live').getAttribute('aria-pressed')") == "false"
     page.click("#live")
@@ -68,29 +57,21 @@ def test_who_looks_at_an_old_version_stays_there(pages: ExitStack, browser: Brow
     assert page.evaluate("$('live').getAttribute('aria-pressed')") == "true"
 
 
-def test_it_connects_again_and_asks_for_what_came_after(
-    pages: ExitStack, browser: Browser, stage: Stage
-) -> None:
+def test_it_connects_again_and_asks_for_what_came_after(opened: Opened, stage: Stage) -> None:
     run = a_run(6)
-    stage.session, stage.run = "one", {**run, "changes": run["changes"][:2]}
-    page = opened(pages, browser, stage.url)
-    page.wait(f"{WHERE} === 'Version 2 of 2'")
+    page = opened(stage.showing(run, 2))
+    at(page, 2)
     stage.say("change", run["changes"][2])
-    page.wait(f"{WHERE} === 'Version 3 of 3'")
+    at(page, 3)
     stage.drop()
     page.wait("notes.lost !== null")
-    assert (
-        page.text("#notes")
-        == "The connection is lost. What is below may be old. The page keeps trying to connect."
-    )
-    for change in run["changes"][3:]:
-        stage.say("change", change)
-    page.wait(f"{WHERE} === 'Version 6 of 6'")
+    lost = "The connection is lost. What is below may be old. The page keeps trying to connect."
+    assert page.text("#notes") == lost
+    stage.say("change", *run["changes"][3:])
+    at(page, 6)
     assert page.text("#notes") == ""
-    assert [each for each in stage.asked if "events" in each] == [
-        "/T/events/one?after=2",
-        "/T/events/one?after=3",
-    ]
+    asked = [each for each in stage.asked if "events" in each]
+    assert asked == [f"/T/events/one?after={version}" for version in (2, 3)]
 
 
 @pytest.mark.parametrize(
@@ -102,13 +83,10 @@ def test_it_connects_again_and_asks_for_what_came_after(
         ("working", "The server has ended. What is below may be old."),
     ],
 )
-def test_a_server_that_ends_is_no_lost_connection(
-    pages: ExitStack, browser: Browser, stage: Stage, state: str, said: str
-) -> None:
+def test_an_ended_server_is_no_lost_connection(opened: Opened, stage: Stage, state: str, said: str) -> None:
     run = a_run(3)
-    stage.session, stage.run = "one", {**run, "health": {**run["health"], "state": state}}
-    page = opened(pages, browser, stage.url)
-    page.wait(f"{WHERE} === 'Version 3 of 3'")
+    page = opened(stage.showing({**run, "health": {**run["health"], "state": state}}))
+    at(page, 3)
     stage.say("end", None)
     page.wait(f"$('notes').innerText === {json.dumps(said)}")
     assert not page.evaluate("$('live').checkVisibility()")
@@ -118,43 +96,19 @@ def test_a_server_that_ends_is_no_lost_connection(
     assert len([each for each in stage.asked if "events" in each]) == 1
 
 
-def test_a_run_that_is_over_is_finished_when_the_connection_is_lost(
-    pages: ExitStack, browser: Browser, stage: Stage
-) -> None:
+def test_a_run_that_is_over_is_finished_when_the_connection_is_lost(opened: Opened, stage: Stage) -> None:
     run = a_run(3)
-    health = {**run["health"], "state": "finished"}
-    stage.session, stage.run = "one", {**run, "health": health, "changes": run["changes"][:2]}
-    page = opened(pages, browser, stage.url)
-    page.wait(f"{WHERE} === 'Version 2 of 2'")
+    page = opened(stage.showing({**run, "health": {**run["health"], "state": "finished"}}, 2))
+    at(page, 2)
     stage.say("change", run["changes"][2])
-    page.wait(f"{WHERE} === 'Version 3 of 3'")
+    at(page, 3)
     stage.shutdown()
     stage.server_close()
     stage.drop()
     page.wait("notes.over !== null")
     said = "The run is finished; this page stays as it is."
-    assert notes_of(page) == {"over": said}
-
-
-def notes_of(page: Page) -> Any:
-    """What the page says above the run."""
-    return page.evaluate("Object.fromEntries(Object.entries(notes).filter(([, text]) => text))")
-
-
-def followed(pages: ExitStack, browser: Browser, stage: Stage, fails: str, keys: str = "") -> Page:
-    """A page that follows a run of a workflow from its first change to its end; the reader clicks a tab."""
-    run = {**json.loads(a_run_of({"a": [], "b": ["a"]}, fails)), "id": "one"}
-    stage.session, stage.run = "one", {**run, "changes": run["changes"][:1]}
-    page = opened(pages, browser, stage.url, width=1440)
-    page.wait(f"{WHERE} === 'Version 1 of 1'")
-    if keys:
-        page.click(keys)
-    for change in run["changes"][1:]:
-        stage.say("change", change)
-    last = len(run["changes"])
-    page.wait(f"{WHERE} === 'Version {last} of {last}'")
-    page.settle()
-    return page
+    notes = page.evaluate("Object.fromEntries(Object.entries(notes).filter(([, text]) => text))")
+    assert notes == {"over": said}
 
 
 SHOWN = "['graph', 'times', 'step', 'answer', 'change', 'totals'].filter(name => $(name).checkVisibility())"
@@ -163,66 +117,60 @@ SHOWN = "['graph', 'times', 'step', 'answer', 'change', 'totals'].filter(name =>
 @pytest.mark.parametrize(
     ("fails", "keys", "shown", "place", "text"),
     [
-        ("", "", ["graph", "times", "answer"], "#answer", 'Answer\n{"name":"b"}'),
+        ("", "", ["graph", "times", "answer"], "#answer", "Answer\nb"),
         ("a", "", ["graph", "times", "step"], "#step .wrong", "a is gone"),
         ("a", "#tab-totals", ["times", "change", "totals"], "#where", "Version "),
     ],
     ids=["answer", "failure", "choice of the reader"],
 )
 def test_a_page_that_follows_a_run_shows_at_its_end(
-    pages: ExitStack,
-    browser: Browser,
-    stage: Stage,
-    fails: str,
-    keys: str,
-    shown: list[str],
-    place: str,
-    text: str,
+    opened: Opened, stage: Stage, fails: str, keys: str, shown: list[str], place: str, text: str
 ) -> None:
-    page = followed(pages, browser, stage, fails, keys)
+    run = a_run_of({"a": [], "b": ["a"]}, fails)
+    page = opened(stage.showing(run, 1), width=1440)
+    at(page, 1)
+    if keys:
+        page.click(keys)
+    stage.say("change", *run["changes"][1:])
+    at(page, len(run["changes"]))
     assert page.evaluate(SHOWN) == shown
     assert page.text(place).startswith(text)
 
 
-def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(
-    pages: ExitStack, browser: Browser, stage: Stage
-) -> None:
+def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(opened: Opened, stage: Stage) -> None:
     session = Session()
     long = "x" * 400
 
     def boom() -> None:
         raise ConnectionError(f"refused {long}")
 
-    steps = (
-        WorkflowStep(step_id="S002", description="Fetch it", type="tool", name="boom"),
-        WorkflowStep(step_id="S001", description="Use it", type="tool", name="boom", depends_on=("S002",)),
+    first = WorkflowStep(step_id="S002", description="Fetch it", type="tool", name="boom")
+    second = WorkflowStep(step_id="S001", description="Use it", depends_on=("S002",))
+    run_workflow(
+        Workflow(goal="Load", steps=(first, second)), Capabilities(tools={"boom": boom}), session=session
     )
-    run_workflow(Workflow(goal="Load", steps=steps), Capabilities(tools={"boom": boom}), session=session)
-    stage.session, stage.run = "one", {**of_memory(session), "id": "one"}
-    page = opened(pages, browser, stage.url)
+    page = opened(stage.showing(of_memory(session)))
     page.wait("timeline !== null")
     assert page.text("#state").startswith("failed\n0 of 2 done\nS002 Fetch it\nafter ")
     assert page.text("#error") == f"S002: refused {long[:286]}… Show all 414 characters"
     red = page.evaluate("getComputedStyle($('status').firstChild).backgroundColor")
     assert red == page.evaluate("getComputedStyle($('error')).color")
     assert page.evaluate("document.title").startswith("failed: Load ")
-    assert page.evaluate("document.querySelectorAll('h1, #plan-summary h2').length") == 1
+    assert len(page.texts("h1, #plan-summary h2")) == 1
     page.click("#tab-plan")
     assert page.texts(".step .id") == ["S002 S001", "S001 S002"]
     page.click("#tab-changes")
     page.press("Home")
     assert page.text("#state").startswith("failed")
     page.press("ArrowRight")
-    page.settle()
     assert page.texts(".step .id") == ["S002 S001", "S001 S002"]
     page.click("#tab-changes")
     assert page.text("#changes-box .entry[aria-current] .body").endswith("Added S002, S001.")
     assert page.errors == []
 
 
-def test_the_header_follows_the_health_of_a_session(pages: ExitStack, browser: Browser, stage: Stage) -> None:
-    stage.session, stage.run = "one", a_run(2)
-    page = opened(pages, browser, stage.url)
+def test_the_header_follows_the_health_of_a_session(opened: Opened, stage: Stage) -> None:
+    page = opened(stage.showing(a_run(2)))
     page.wait("timeline !== null")
     assert page.text("#state").startswith("working\n0 of 3 done\nS001 Look\nfor ")
     common = {"objective": "Fix it", "total": 3, "began": 1_795_413_550, "changed": 1_795_413_555.25}
@@ -243,17 +191,14 @@ def test_the_header_follows_the_health_of_a_session(pages: ExitStack, browser: B
     assert page.errors == []
 
 
-def test_a_run_that_was_cut_short_shows_its_step_as_stopped_when_it_changed_last(
-    pages: ExitStack, browser: Browser, stage: Stage
-) -> None:
+def test_a_run_that_was_cut_short_shows_its_step_as_stopped(opened: Opened, stage: Stage) -> None:
     session = Session()
     step = WorkflowStep(step_id="nap", description="Take a nap", type="tool", name="nap")
     seen = list[Any]()
     tools = {"nap": lambda: seen.append(of_memory(session))}
     run_workflow(Workflow(goal="Rest", steps=(step,)), Capabilities(tools=tools), session=session)
     (during,) = seen
-    stage.session, stage.run = "one", {**during, "id": "one"}
-    page = opened(pages, browser, stage.url, width=1440)
+    page = opened(stage.showing(during), width=1440)
     labels = "String([...document.querySelectorAll('.node')].map(each => each.getAttribute('aria-label')))"
     page.wait(f"timeline && {labels}.includes('in progress')")
     stage.say("health", {**during["health"], "state": "stopped", "cut": True})
@@ -265,3 +210,113 @@ def test_a_run_that_was_cut_short_shows_its_step_as_stopped_when_it_changed_last
     page.press("End")
     assert page.evaluate("stateOf('nap')") == "stopped"
     assert page.errors == []
+
+
+NAMES = "[...document.querySelectorAll('#list .name')].map(each => each.textContent)"
+
+
+def listed(number: int, **fields: Any) -> Any:
+    times = {"began": 1_795_413_550.5 + number, "changed": 1_795_413_553.5 + number}
+    health = {"state": "working", "done": 1, "total": 4, "step": "S002", "title": "Mend it"}
+    return {"id": f"s/{number}", "version": 3, "objective": f"Plan {number}", **times, **health, **fields}
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
+def test_the_list_keeps_nobody_out(opened: Opened, stage: Stage, axe: str, width: int, scheme: str) -> None:
+    damaged = {"id": "s/0", "version": 1, "changed": 0, "problem": "damaged"}
+    states = ("working", "waiting", "finished", "failed", "stopped")
+    every = [listed(number, state=state, error="No key") for number, state in enumerate(states, start=1)]
+    stage.say("sessions", [*every, damaged])
+    stage.say("list", {"more": True, "problem": "x", "reading": 3, "gone": []})
+    page = opened(stage.url, width=width, scheme=scheme)
+    page.wait("document.querySelectorAll('#list-box .entry').length === 6")
+    page.click("[data-state=failed]")
+    page.click("[data-state=failed]")
+    page.evaluate(f"{axe}; null")
+    assert page.evaluate("axe.run().then(found => found.violations.map(each => each.id))") == []
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_the_list_has_the_newest_session_first_and_follows(opened: Opened, stage: Stage) -> None:
+    stage.say("sessions", [listed(2), listed(1)])
+    page = opened(stage.url)
+    page.wait(f"String({NAMES}) === 'Plan 2,Plan 1'")
+    stage.say("sessions", [listed(1, changed=1_795_413_600.0, done=4, objective="<b>Plan 1</b>"), listed(3)])
+    page.wait(f"String({NAMES}) === '<b>Plan 1</b>,Plan 3,Plan 2'")
+    assert page.evaluate("document.querySelector('#list a').getAttribute('href')") == "/T/s/s%2F1"
+    page.press("/")
+    page.type("plan 3")
+    page.wait(f"String({NAMES}) === 'Plan 3'")
+    assert page.text("#list .find p") == "1 of 3 sessions"
+    stage.say("list", {"more": True, "problem": None, "reading": 2, "gone": ["s/3"]})
+    page.wait(
+        "document.querySelector('#list .find p').textContent"
+        " === '0 of 2 sessions; 2 are still being read; older ones are not shown'"
+    )
+    assert page.errors == []
+
+
+def test_the_list_filters_by_state_and_sorts(opened: Opened, stage: Stage) -> None:
+    sessions = [
+        listed(1, state="failed", done=3, error="join: refused"),
+        listed(2, state="finished", done=4, step=None, error="ask: closed"),
+        listed(3, state="waiting", done=0),
+        listed(4, done=2, others=1),
+        {"id": "s/5", "version": 1, "changed": 1_795_413_559},
+    ]
+    stage.say("sessions", sessions)
+    page = opened(stage.url)
+    page.wait(f"String({NAMES}) === 's/5,Plan 4,Plan 3,Plan 2,Plan 1'")
+    rows = page.texts("#list .entry")
+    assert [[part for part in row.split("\n") if part][:3] for row in rows] == [
+        ["s/5", "s/5", "2026-11-23 05:59"],
+        ["working", "Plan 4", "s/4 · S002 Mend it and 1 other step"],
+        ["waiting for approval", "Plan 3", "s/3 · S002 Mend it"],
+        ["finished", "Plan 2", "s/2"],
+        ["failed", "Plan 1", "s/1 · join: refused"],
+    ]
+    counts = "working 1, waiting for approval 1, finished 1, failed 1, stopped 0"
+    assert ", ".join(page.values("[data-state]")) == counts
+    orders = {}
+    for sort in ("progress", "state", "name", "changed"):
+        page.evaluate(f"$('list-sort').value = '{sort}'; $('list-sort').dispatchEvent(new Event('change'))")
+        page.settle()
+        orders[sort] = "".join(name[-1] for name in page.values("#list .name"))
+    assert orders == {"progress": "21453", "state": "31425", "name": "12345", "changed": "54321"}
+    page.click("[data-state=failed]")
+    page.click("[data-state=waiting]")
+    assert page.values("#list .name") == ["Plan 3", "Plan 1"]
+    assert page.text("#list .find p") == "2 of 5 sessions"
+    page.evaluate("document.querySelector('#list a').focus()")
+    stage.say("sessions", [listed(3, state="waiting", done=1)])
+    page.wait("document.querySelector('#list .steps').textContent === '1 of 4'")
+    page.press("ArrowDown")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == "/T/s/s%2F1"
+    stage.say("sessions", [listed(1, state="working")])
+    page.wait(f"String({NAMES}) === 'Plan 3'")
+    page.evaluate("$('list-sort').value = 'name'; $('list-sort').dispatchEvent(new Event('change'))")
+    page.settle()
+    page.evaluate("window.isOld = true; location.reload()")
+    page.wait(f"!window.isOld && $('list-sort')?.value === 'name' && String({NAMES}) === 'Plan 3'")
+    assert page.values("[aria-pressed=true]", "dataset.state") == ["waiting", "failed"]
+    assert page.errors == []
+
+
+def test_ten_thousand_sessions_draw_what_is_in_sight(opened: Opened, stage: Stage) -> None:
+    states = ("working", "failed", "finished", "stopped")
+    stage.say("sessions", [listed(number, state=states[number % 4]) for number in range(10_000)])
+    page = opened(stage.url)
+    page.wait("document.querySelector('#list .find p')?.textContent === '10,000 sessions'")
+    seen = []
+    for part in (0, 0.5, 1):
+        page.evaluate(f"$('list-box').scrollTop = $('list-box').scrollHeight * {part}")
+        page.settle()
+        page.settle()
+        assert page.evaluate("document.querySelectorAll('*').length") < 1_000
+        seen.append(page.values("#list .name"))
+    assert (seen[0][0], seen[2][-1]) == ("Plan 9999", "Plan 0")
+    page.press("/")
+    page.type("plan 123")
+    page.click("[data-state=failed]")
+    page.wait("document.querySelector('#list .find p').textContent === '2 of 10,000 sessions'")
+    assert page.values("#list .name") == ["Plan 1237", "Plan 1233"]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Browser, Page
+from browser import Page
 from page_data import call, serving, waiting
+from page_stage import Opened, at
 from test_page_reach import violations
 
 from planning import Toolbox
@@ -19,36 +20,29 @@ from session import Session
 
 pytestmark = pytest.mark.browser
 
-Opened = Callable[..., Page]
-WHERE = "document.getElementById('where').textContent"
+
+Agent = tuple[Session, Toolbox]
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> tuple[Session, Toolbox]:
+def agent(tmp_path: Path) -> Agent:
     """A session in a store whose plan waits for approval, at version 1, and its tools."""
     return waiting(tmp_path / "plans.db")
 
 
 @pytest.fixture
-def opened(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
+def steered(opened: Opened, tmp_path: Path) -> Iterator[Opened]:
     """Opens the live page of the store."""
     with ExitStack() as stack:
 
         def open_page(*, steers: bool = True, **window: Any) -> Page:
-            url = stack.enter_context(serving(StoreSource(tmp_path / "plans.db", None), steers=steers))
-            page: Page = stack.enter_context(browser.page(**window))
-            page.open(url)
+            source = StoreSource(tmp_path / "plans.db", None)
+            page = opened(stack.enter_context(serving(source, steers=steers)), **window)
             page.wait("timeline !== null")
             page.settle()
             return page
 
         yield open_page
-
-
-def at(page: Page, version: int) -> None:
-    """Wait until the page shows a version, its newest."""
-    page.wait(f"{WHERE} === 'Version {version} of {version}'")
-    page.settle()
 
 
 def seen(page: Page, selector: str) -> list[str]:
@@ -60,8 +54,8 @@ def seen(page: Page, selector: str) -> list[str]:
     return names
 
 
-def test_a_plan_is_approved_by_the_keyboard(agent: tuple[Session, Toolbox], opened: Opened) -> None:
-    page = opened()
+def test_a_plan_is_approved_by_the_keyboard(agent: Agent, steered: Opened) -> None:
+    page = steered()
     assert page.text("#approval-text") == "The plan waits for approval."
     page.evaluate("$('approve').focus()")
     page.press("Enter")
@@ -74,8 +68,8 @@ def test_a_plan_is_approved_by_the_keyboard(agent: tuple[Session, Toolbox], open
     assert page.errors == []
 
 
-def test_a_plan_is_rejected_with_a_reason(agent: tuple[Session, Toolbox], opened: Opened) -> None:
-    page = opened()
+def test_a_plan_is_rejected_with_a_reason(agent: Agent, steered: Opened) -> None:
+    page = steered()
     page.click("#reject")
     assert page.evaluate("document.activeElement.id") == "reason"
     page.click("#decide-yes")  # without a reason it stays open
@@ -91,11 +85,9 @@ def test_a_plan_is_rejected_with_a_reason(agent: tuple[Session, Toolbox], opened
     assert page.errors == []
 
 
-def test_a_decision_about_a_plan_that_changed_meanwhile_is_not_carried_out(
-    agent: tuple[Session, Toolbox], opened: Opened
-) -> None:
+def test_a_decision_about_a_plan_that_changed_is_not_carried_out(agent: Agent, steered: Opened) -> None:
     session, _ = agent
-    page = opened()
+    page = steered()
     page.click("#reject")
     session.dispatch(RemoveStep("S003"))
     at(page, 2)
@@ -110,8 +102,8 @@ def test_a_decision_about_a_plan_that_changed_meanwhile_is_not_carried_out(
     assert page.text("#notes") == ""
 
 
-def test_steps_are_moved_and_removed(agent: tuple[Session, Toolbox], opened: Opened) -> None:
-    page = opened()
+def test_steps_are_moved_and_removed(agent: Agent, steered: Opened) -> None:
+    page = steered()
     assert seen(page, "#plan-rows .tools") == [
         "Move S001 down", "Remove S001", "Move S002 up", "Move S002 down", "Remove S002", "Move S003 up",
         "Remove S003",
@@ -128,53 +120,42 @@ def test_steps_are_moved_and_removed(agent: tuple[Session, Toolbox], opened: Ope
     page.click('[data-steer="remove S001"]')
     page.click("#decide-yes")
     at(page, 3)
-    assert page.evaluate("[...document.querySelectorAll('.step .id')].map(each => each.textContent)") == [
-        "S003",
-        "S002",
-    ]
+    assert page.values(".step .id") == ["S003", "S002"]
     assert page.evaluate("document.activeElement.id") == "plan-box"
     assert page.text("#change .lead") == "S001 was removed. S002 no longer depends on S001."
     assert page.errors == []
 
 
-def test_an_old_version_and_a_page_that_may_not_steer_have_no_buttons(
-    agent: tuple[Session, Toolbox], opened: Opened
-) -> None:
+def test_an_old_version_and_a_page_that_may_not_steer_have_no_buttons(agent: Agent, steered: Opened) -> None:
     agent[0].dispatch(RejectPlan("Too long"))
     call(agent[1], "add_step", steps=["Tell"])
-    page = opened()
+    page = steered()
     assert seen(page, "#approval") == ["Approve", "Reject…"]
     page.press("ArrowLeft")
     assert page.text("#approval-text") == "The plan was rejected: Too long"
     assert seen(page, "#approval") == seen(page, "#plan-rows .tools") == []
     page.press("ArrowRight")
     assert len(seen(page, "#plan-rows .tools")) == 10
-    page = opened(steers=False)
+    page = steered(steers=False)
     assert page.text("#approval-text") == "The plan waits for approval."
     assert seen(page, "#approval") == seen(page, "#plan-rows .tools") == []
 
 
-def test_steps_say_what_shows_that_they_are_done_and_what_they_wait_for(
-    agent: tuple[Session, Toolbox], opened: Opened
-) -> None:
+def test_steps_say_what_shows_them_done_and_what_they_wait_for(agent: Agent, steered: Opened) -> None:
     session, toolbox = agent
     session.dispatch(ApprovePlan())
     toolbox.call("copy", {})
     call(toolbox, "mark_step", step_id="S001", status="done", evidence=["C1"])
     call(toolbox, "add_step", steps=["Tell"])
-    rows = (
-        "[...document.querySelectorAll('.step')].map(each => each.querySelector('.flags')?.innerText ?? '')"
-    )
-    page = opened(steers=False)
-    assert page.evaluate(rows) == ["reported with C1 (copy)", "after S001", "", "waits for approval"]
+    page = steered(steers=False)
+    rows = page.values(".step", "querySelector('.flags')?.innerText ?? ''")
+    assert rows == ["reported with C1 (copy)", "after S001", "", "waits for approval"]
     assert page.text("#approval-text") == "S004 waits for approval."
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (800, "light"), (1440, "dark")])
-def test_nothing_keeps_people_out(
-    agent: tuple[Session, Toolbox], opened: Opened, axe: str, width: int, scheme: str
-) -> None:
-    page = opened(width=width, scheme=scheme)
+def test_nothing_keeps_people_out(agent: Agent, steered: Opened, axe: str, width: int, scheme: str) -> None:
+    page = steered(width=width, scheme=scheme)
     page.evaluate(f"{axe}; null")
     found = [violations(page)]
     page.click("#reject")

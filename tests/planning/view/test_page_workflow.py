@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from browser import Page
 from page_data import a_run_of, a_workflow, data_of, of_memory
+from page_stage import Opened
 
 from planning.cli.opening import opened_page
 from planning.cli.terminal import seconds_text
@@ -21,19 +21,12 @@ from session import Session
 
 pytestmark = pytest.mark.browser
 
-Shown = Callable[..., Page]
 SMALLEST = 9.0  # pixels of a letter that can be read
 
 CHAIN = {f"step_{at:02}": [f"step_{at - 1:02}"] if at else [] for at in range(12)}
-FAN = {
-    "start": [],
-    **{f"part_{at:02}": ["start"] for at in range(10)},
-    "end": [f"part_{at:02}" for at in range(10)],
-}
-LAYERS = {
-    f"s{at:02}": [f"s{other:02}" for other in range(at // 3 * 3 - 3, at // 3 * 3) if other >= 0]
-    for at in range(12)
-}
+PARTS = [f"part_{at:02}" for at in range(10)]
+FAN = {"start": [], **{part: ["start"] for part in PARTS}, "end": PARTS}
+LAYERS = {f"s{at:02}": [f"s{at // 3 * 3 - back:02}" for back in (3, 2, 1) if at > 2] for at in range(12)}
 MANY = {f"n{at:03}": [f"n{at - 1 - at % 3:03}"] if at > 3 else [] for at in range(60)}
 
 NODES = """[...document.querySelectorAll('.node')].map(each => {
@@ -55,7 +48,7 @@ def nodes(page: Page) -> dict[str, Any]:
     return {each["name"]: each for each in page.evaluate(NODES)}
 
 
-def timed(*changes: dict[str, Any], steps: dict[str, list[str]]) -> str:
+def timed(*changes: dict[str, Any], steps: dict[str, list[str]]) -> Any:
     """A run whose changes are these records of steps, each at a second of the run."""
     session, flow = Session(), a_workflow(steps)
     register_workflow(session)
@@ -67,12 +60,12 @@ def timed(*changes: dict[str, Any], steps: dict[str, list[str]]) -> str:
                 at = datetime.fromtimestamp(1_000.0 + second, UTC).isoformat()
                 record = StepRecord("r", step, status, at, called=True, **more)
                 transaction.dispatch(StepChanged(record, session_id=session.session_id))
-    return json.dumps(of_memory(session))
+    return of_memory(session)
 
 
 @pytest.mark.parametrize("steps", [CHAIN, FAN, LAYERS], ids=["a chain", "a fan", "layers"])
 def test_a_workflow_of_twelve_steps_opens_on_its_graph_with_every_name_legible(
-    shown: Shown, steps: dict[str, list[str]]
+    shown: Opened, steps: dict[str, list[str]]
 ) -> None:
     page = shown(a_run_of(steps), width=1440, height=900)
     found = nodes(page)
@@ -84,7 +77,7 @@ def test_a_workflow_of_twelve_steps_opens_on_its_graph_with_every_name_legible(
 
 
 @pytest.mark.parametrize("width", [360, 800, 1440])
-def test_what_failed_is_in_sight_and_says_why(shown: Shown, width: int) -> None:
+def test_what_failed_is_in_sight_and_says_why(shown: Opened, width: int) -> None:
     page = shown(a_run_of(MANY, fails="n047"), width=width, height=800)
     assert nodes(page)["n047"]["isIn"]
     assert nodes(page)["n047"]["size"] >= SMALLEST
@@ -95,13 +88,11 @@ def test_what_failed_is_in_sight_and_says_why(shown: Shown, width: int) -> None:
         "The model reads: n047 cannot reach its data now. Try again later, or continue without it.",
         "Error code: storage",
     ]
-    chips = "[...document.querySelectorAll('#graph-chips button')].map(each => each.textContent)"
-    assert page.evaluate(chips) == [
-        "completed 47", "failed 1", "skipped 12", "Hide completed",
-    ]  # fmt: skip
+    chips = page.values("#graph-chips button")
+    assert chips == ["completed 47", "failed 1", "skipped 12", "Hide completed"]
 
 
-def test_more_than_thirty_nodes_have_a_map_that_leads_to_a_place(shown: Shown) -> None:
+def test_more_than_thirty_nodes_have_a_map_that_leads_to_a_place(shown: Opened) -> None:
     page = shown(a_run_of(MANY), width=1440, height=800)
     assert page.evaluate("$('map').checkVisibility()")
     assert not nodes(page).get("n059", {"isIn": False})["isIn"]
@@ -120,7 +111,7 @@ def test_more_than_thirty_nodes_have_a_map_that_leads_to_a_place(shown: Shown) -
     assert not page.evaluate("$('map').checkVisibility()")
 
 
-def test_the_graph_zooms_where_the_reader_looks(shown: Shown) -> None:
+def test_the_graph_zooms_where_the_reader_looks(shown: Opened) -> None:
     page = shown(a_run_of(MANY), width=1440, height=800)
     middle = "(($('canvas').scrollTop + $('canvas').clientHeight / 2) / graph.scale)"
     page.evaluate("$('canvas').scrollTop = $('canvas').scrollHeight / 2")
@@ -135,12 +126,10 @@ def test_the_graph_zooms_where_the_reader_looks(shown: Shown) -> None:
     assert page.evaluate("graph.scale") < scale
 
 
-def test_the_wheel_zooms_below_the_pointer_and_the_mouse_drags(shown: Shown) -> None:
+def test_the_wheel_zooms_below_the_pointer_and_the_mouse_drags(shown: Opened) -> None:
     page = shown(a_run_of(MANY), width=1440, height=800)
-    corner = page.evaluate(
-        "(() => { const box = $('canvas').getBoundingClientRect(); return [box.x, box.y]; })()"
-    )
-    below = {"x": corner[0] + 8, "y": corner[1] + 300}
+    corner = page.evaluate("$('canvas').getBoundingClientRect().toJSON()")
+    below = {"x": corner["x"] + 8, "y": corner["y"] + 300}
     place = "[($('canvas').scrollLeft + 8) / graph.scale, ($('canvas').scrollTop + 300) / graph.scale]"
     page.evaluate("$('canvas').scrollTo(500, 200)")
     page.settle()
@@ -154,12 +143,11 @@ def test_the_wheel_zooms_below_the_pointer_and_the_mouse_drags(shown: Shown) -> 
     page.send("Input.dispatchMouseEvent", type="mouseMoved", button="left", buttons=1, **moved)
     page.send("Input.dispatchMouseEvent", type="mouseReleased", button="left", clickCount=1, **moved)
     page.settle()
-    assert page.evaluate("[$('canvas').scrollLeft, $('canvas').scrollTop]") == pytest.approx(
-        [left - 60, top - 40], abs=1
-    )
+    place = page.evaluate("[$('canvas').scrollLeft, $('canvas').scrollTop]")
+    assert place == pytest.approx([left - 60, top - 40], abs=1)
 
 
-def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Shown) -> None:
+def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Opened) -> None:
     tries = iter([TimeoutError("late"), None])
 
     def ask(query: dict[str, Any]) -> dict[str, Any]:
@@ -175,7 +163,7 @@ def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Shown) -> N
     )  # fmt: skip
     session = Session()
     run_workflow(Workflow(goal="Ask", steps=(first, step)), Capabilities(tools={"ask": ask}), session=session)
-    page = shown(json.dumps(of_memory(session)), width=1440)
+    page = shown(of_memory(session), width=1440)
     page.evaluate("document.querySelector('.node[data-step=ask]').focus()")
     assert not page.evaluate("$('step').checkVisibility()")
     page.press("Enter")
@@ -185,12 +173,8 @@ def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Shown) -> N
         "ask", "completed", "Ask for the revenue", "tool ask", "When", "Began",
     ]  # fmt: skip
     assert "\nAttempts\n2\n" in told
-    assert page.evaluate(
-        "[...document.querySelectorAll('#step .differences .badge')].map(each => each.textContent)"
-    ) == ["failed", "completed"]
-    inputs, output = page.evaluate(
-        "[...document.querySelectorAll('#step pre')].map(each => each.textContent)"
-    )
+    assert page.values("#step .differences .badge") == ["failed", "completed"]
+    inputs, output = page.values("#step pre")
     assert json.loads(inputs) == {"query": {**step.inputs["query"], "year": "Think of a year"}}
     assert output.startswith('{\n  "rows": [\n    {\n      "month": 1,\n')
     page.click("#step .links button")
@@ -200,17 +184,16 @@ def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Shown) -> N
     assert not page.evaluate("$('step').checkVisibility()")
 
 
-def test_a_step_has_the_prompt_of_the_run_and_no_code_that_says_nothing(shown: Shown) -> None:
+def test_a_step_has_the_prompt_of_the_run_and_no_code_that_says_nothing(shown: Opened) -> None:
     def ask(year: str) -> None:
         raise RuntimeError(f"nothing of {year}")
 
-    step = WorkflowStep(
-        step_id="ask", description="Ask", type="tool", name="ask", inputs={"year": "${user_prompt}"}
-    )
+    inputs = {"year": "${user_prompt}"}
+    step = WorkflowStep(step_id="ask", description="Ask", type="tool", name="ask", inputs=inputs)
     session = Session()
     capabilities = Capabilities(tools={"ask": ask})
     run_workflow(Workflow(goal="Ask", steps=(step,)), capabilities, session=session, user_prompt="of 2024")
-    page = shown(json.dumps(of_memory(session)), width=1440)
+    page = shown(of_memory(session), width=1440)
     assert page.text("#step .wrong").splitlines() == [
         "nothing of of 2024",
         "The model reads: ask failed. Call it again, or continue without it.",
@@ -221,26 +204,25 @@ def test_a_step_has_the_prompt_of_the_run_and_no_code_that_says_nothing(shown: S
 
 
 @pytest.mark.parametrize("seconds", [0.1, 0.24, 1, 59.9, 61, 187, 3599.4, 3600, 7_285, 180_000])
-def test_a_time_has_the_form_of_the_terminal(shown: Shown, seconds: float) -> None:
+def test_a_time_has_the_form_of_the_terminal(shown: Opened, seconds: float) -> None:
     page = shown(a_run_of(CHAIN))
     assert page.evaluate(f"duration({1000 * seconds})") == seconds_text(seconds)
     page.send("Emulation.setTimezoneOverride", timezoneId="Asia/Tokyo")
     at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    forms = page.evaluate(
-        f"[clock, calendar, minute].map(form => timeOf({at.timestamp()}, form).textContent)"
-    )
+    form = f"form => timeOf({at.timestamp()}, form).textContent"
+    forms = page.evaluate(f"[clock, calendar, minute].map({form})")
     assert forms == [f"{at:%H:%M:%S}", f"{at:%Y-%m-%d %H:%M:%S} UTC", f"{at:%Y-%m-%d %H:%M}"]
 
 
-def test_each_step_has_a_bar_in_the_timeline(shown: Shown) -> None:
+GONE = StepFailure("gone")
+
+
+def test_each_step_has_a_bar_in_the_timeline(shown: Opened) -> None:
     run = timed(
         {"a": ("in_progress", 0, {"attempt": 1})},
         {"a": ("completed", 4, {"attempt": 1}), "b": ("in_progress", 4, {"attempt": 1})},
         {"b": ("in_progress", 6, {"attempt": 2})},
-        {
-            "b": ("failed", 10, {"attempt": 2, "error": StepFailure("gone")}),
-            "c": ("pending", 10, {"after": "b"}),
-        },
+        {"b": ("failed", 10, {"attempt": 2, "error": GONE}), "c": ("pending", 10, {"after": "b"})},
         steps={"a": [], "b": ["a"], "c": ["b"]},
     )
     page = shown(run, width=1440)
@@ -260,7 +242,7 @@ def test_each_step_has_a_bar_in_the_timeline(shown: Shown) -> None:
     assert page.text("#step .wrong") == "It did not run, for this step failed: b"
 
 
-def test_a_pause_of_a_run_does_not_hide_its_bars(shown: Shown) -> None:
+def test_a_pause_of_a_run_does_not_hide_its_bars(shown: Opened) -> None:
     day = 86_400
     run = timed(
         {"a": ("in_progress", 0, {"attempt": 1})},
@@ -276,40 +258,36 @@ def test_a_pause_of_a_run_does_not_hide_its_bars(shown: Shown) -> None:
     assert page.text("#axis").endswith("; pauses are cut")
 
 
-def test_the_answer_has_a_place_of_its_own(shown: Shown) -> None:
+def test_the_answer_has_a_place_of_its_own(shown: Opened) -> None:
     def summed() -> dict[str, Any]:
-        return {
-            "answer": "Revenue grew in each quarter",
-            "quarters": {f"Q{each}": 1000 * each for each in range(1, 5)},
-        }
+        quarters = {f"Q{each}": 1000 * each for each in range(1, 5)}
+        return {"answer": "Revenue grew in each quarter", "quarters": quarters}
 
     steps = {"fetch": [], "sum": ["fetch"]}
     session = Session()
     run_workflow(a_workflow(steps), Capabilities(tools={"fetch": lambda: 1, "sum": summed}), session=session)
     data = of_memory(session)
-    page = shown(json.dumps(data), width=1440)
+    page = shown(data, width=1440)
     assert page.evaluate("$('answer').checkVisibility()")
-    assert json.loads(page.evaluate("document.querySelector('#answer pre').textContent")) == summed()
+    assert json.loads(page.values("#answer pre")[0]) == summed()
     page.press("Home")
     page.press("ArrowRight")
     assert page.text("#answer").startswith("No answer yet\n")
-    narrow = shown(json.dumps(data), width=360)
+    narrow = shown(data, width=360)
     narrow.click("#tab-answer")
     assert narrow.text("#answer h2") == "Answer"
 
 
-def test_an_answer_that_is_private_is_not_shown(shown: Shown) -> None:
-    tool = Tool(
-        name="find", description="Find", function=lambda: {"name": "secret-9f1"}, returns_private_data=True
-    )
+def test_an_answer_that_is_private_is_not_shown(shown: Opened) -> None:
+    tool = Tool("find", "Find", lambda: {"name": "secret-9f1"}, returns_private_data=True)
     session = Session()
     run_workflow(a_workflow({"find": []}), Capabilities(tools={"find": tool}), session=session)
-    data = json.dumps(of_memory(session))
-    assert "9f1" not in data
+    data = of_memory(session)
+    assert "9f1" not in str(data)
     assert shown(data, width=1440).text("#answer") == "Answer\nPrivate, not shown."
 
 
-def test_a_document_alone_opens_on_its_graph(shown: Shown, tmp_path: Path) -> None:
+def test_a_document_alone_opens_on_its_graph(shown: Opened, tmp_path: Path) -> None:
     steps = [
         {"step_id": "find", "description": "Find it", "type": "tool", "name": "find", "inputs": {"n": 1}},
         {"step_id": "tell", "description": "Tell it", "depends_on": ["find"]},
@@ -317,7 +295,7 @@ def test_a_document_alone_opens_on_its_graph(shown: Shown, tmp_path: Path) -> No
     (tmp_path / "flow.json").write_text(json.dumps({"schema_version": 2, "goal": "Look", "steps": steps}))
     with opened_page(str(tmp_path / "flow.json"), None) as given:
         document = given.document()
-    page = shown(json.dumps(data_of(document)), width=1440)
+    page = shown(data_of(document), width=1440)
     assert [each["isIn"] for each in nodes(page).values()] == [True, True]
     assert not page.evaluate("$('versions').checkVisibility() || $('plan').checkVisibility()")
     page.evaluate("document.querySelector('.node[data-step=find]').dispatchEvent(new MouseEvent('click'))")
@@ -326,19 +304,17 @@ def test_a_document_alone_opens_on_its_graph(shown: Shown, tmp_path: Path) -> No
     assert page.errors == []
 
 
-def test_statuses_filter_the_graph_and_the_timeline(shown: Shown) -> None:
+def test_statuses_filter_the_graph_and_the_timeline(shown: Opened) -> None:
     page = shown(a_run_of({"a": [], "b": ["a"], "c": ["b"]}, fails="b"), width=1440)
     page.click("#graph-chips [data-status=failed]")
     assert [name for name, _ in page.evaluate(BARS)] == ["b"]
-    assert page.evaluate(
-        "[...document.querySelectorAll('.node.unmatched')].map(each => each.dataset.step)"
-    ) == ["a", "c"]
+    assert page.values(".node.unmatched", "dataset.step") == ["a", "c"]
     page.click("#graph-chips [data-status=failed]")
     page.click("#graph-chips [data-status=open]")
     assert [name for name, _ in page.evaluate(BARS)] == ["b", "c"]
 
 
-def test_the_parts_of_the_page_stay_where_they_are_while_it_opens(shown: Shown) -> None:
+def test_the_parts_of_the_page_stay_where_they_are_while_it_opens(shown: Opened) -> None:
     page = shown(a_run_of(MANY, fails="n047"), width=1440)
     moved = (
         "new Promise(done => new PerformanceObserver(list => done(list.getEntries().map(each => each.value)))"

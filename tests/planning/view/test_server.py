@@ -1,24 +1,29 @@
-"""The server of the page: who is answered, what clients follow, and how it ends."""
+"""The server of the page: who is answered, what clients follow, how it ends, and what its list reads."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from page_data import call, kept, of_store, serving
+from page_data import call, kept, of_store, run_of, serving
 from test_page import embedded
 
 import planning.serving
+from planning.view import feeds, sources
 from planning.view.page import policy
 from planning.view.sources import Run, StoreSource
+from session import Session
+from session.stores import SqliteStore
 
 
 class Client:
@@ -61,33 +66,40 @@ class Client:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A store with one session."""
-    file = tmp_path / "plans.db"
-    _, toolbox = kept(file)
-    call(toolbox, "setup_plan", objective="Go on", initial_steps=["One", "Two"])
-    return file
+    a_plan(tmp_path / "plans.db", "nightly", "One", "Two")
+    return tmp_path / "plans.db"
+
+
+def a_plan(path: Path, name: str, *steps: str) -> None:
+    """Let another program make a session with a plan."""
+    call(kept(path, name)[1], "setup_plan", objective=f"Plan {name}", initial_steps=steps or ["One"])
+
+
+@contextmanager
+def following(path: Path) -> Iterator[Client]:
+    """A client of the page of a store."""
+    with serving(StoreSource(path, None)) as link:
+        yield Client(link)
 
 
 def mark(path: Path, name: str = "nightly", status: str = "done") -> None:
     """Let another program change a session."""
-    _, toolbox = kept(path, name)
-    call(toolbox, "mark_step", step_id="S001", status=status)
+    call(kept(path, name)[1], "mark_step", step_id="S001", status=status)
 
 
 def test_the_page_shows_the_only_session_or_the_list_and_each_session_by_its_link(path: Path) -> None:
-    with serving(StoreSource(path, None)) as link:
-        client = Client(link)
-        live = {"mode": "live", "base": client.base}
-        assert embedded(client.get("/")[1].encode()) == {**live, "session": "nightly"}
-    call(kept(path, "other")[1], "setup_plan", objective="Else", initial_steps=["One"])
-    with serving(StoreSource(path, None)) as link:
-        client = Client(link)
-        live = {"mode": "live", "base": client.base}
-        assert embedded(client.get("/")[1].encode()) == {**live, "session": None}
-        assert embedded(client.get("/s/nightly")[1].encode()) == {**live, "session": "nightly"}
+    def page(client: Client, path: str = "/") -> Any:
+        return embedded(client.get(path)[1].encode())
+
+    with following(path) as client:
+        assert page(client) == {"mode": "live", "base": client.base, "session": "nightly"}
+    a_plan(path, "other")
+    with following(path) as client:
+        assert [page(client, each)["session"] for each in ("/", "/s/nightly")] == [None, "nightly"]
         _, listed = next(client.events("/events", "sessions"))
         assert [each["id"] for each in listed] == ["other", "nightly"]
     with serving(StoreSource(path, "nightly")) as link:
-        assert embedded(Client(link).get("/")[1].encode())["session"] == "nightly"
+        assert page(Client(link))["session"] == "nightly"
 
 
 NOTHING = "There is nothing here. Open the whole link that 'planning' printed."
@@ -95,8 +107,7 @@ ELSEWHERE = "This server is 127.0.0.1 and no other. Open the link that 'planning
 
 
 def test_who_has_not_the_link_or_another_name_for_this_machine_is_refused(path: Path) -> None:
-    with serving(StoreSource(path, None)) as link:
-        client = Client(link)
+    with following(path) as client:
         for wrong in ("/", "/x/", "/favicon.ico", client.base[:-1] + "/", "/%ff/"):
             assert client.get(wrong, is_whole=True) == (404, NOTHING)
         for name in ("evil.example", f"evil.example:{client.port}", "127.0.0.1.evil.example", "[", ""):
@@ -110,9 +121,10 @@ def test_who_has_not_the_link_or_another_name_for_this_machine_is_refused(path: 
 
 
 def test_each_answer_says_what_it_may_do_and_that_it_is_not_to_be_kept(path: Path) -> None:
-    with serving(StoreSource(path, None)) as link, Client(link).open("/") as answer:
+    with following(path) as client, client.open("/") as answer:
         found = {name.lower(): value for name, value in answer.getheaders()}
-    assert {name: value for name, value in found.items() if name not in {"content-length"}} == {
+    assert int(found.pop("content-length")) > 10_000
+    assert found == {
         "content-type": "text/html; charset=utf-8",
         "content-security-policy": f"{policy(is_live=True)}; frame-ancestors 'none'",
         "cache-control": "no-store",
@@ -124,8 +136,7 @@ def test_each_answer_says_what_it_may_do_and_that_it_is_not_to_be_kept(path: Pat
 
 
 def test_a_change_of_another_program_is_sent_to_all_who_follow(path: Path) -> None:
-    with serving(StoreSource(path, None)) as link:
-        client = Client(link)
+    with following(path) as client:
         streams = [client.events("/events/nightly?after=0") for _ in range(20)]
         assert [next(stream)[1]["v"] for stream in streams] == [1] * 20
         mark(path)
@@ -136,27 +147,23 @@ def test_a_change_of_another_program_is_sent_to_all_who_follow(path: Path) -> No
 def test_who_comes_back_is_sent_what_came_meanwhile(path: Path) -> None:
     mark(path)
     mark(path, status="pending")
-    with serving(StoreSource(path, None)) as link:
-        client = Client(link)
+    with following(path) as client:
         assert next(client.events("/events/nightly?after=1"))[1]["v"] == 2
         assert next(client.events("/events/nightly?after=0", Last_Event_ID="2"))[1]["v"] == 3
 
 
 def test_the_list_is_told_which_sessions_changed_and_which_are_new(path: Path) -> None:
-    with serving(StoreSource(path, None)) as link:
-        stream = Client(link).events("/events", "sessions")
+    with following(path) as client:
+        stream = client.events("/events", "sessions")
         (first,) = next(stream)[1]
         assert (first["id"], first["done"], first["total"]) == ("nightly", 0, 2)
         mark(path)
-        _, toolbox = kept(path, "other")
-        call(toolbox, "setup_plan", objective="Else", initial_steps=["One"])
+        a_plan(path, "other")
         told: dict[str, Any] = {}
         while len(told) < 2 or told["nightly"]["done"] == 0:
             told |= {each["id"]: each for each in next(stream)[1]}
-        assert {name: (each["done"], each["total"]) for name, each in told.items()} == {
-            "nightly": (1, 2),
-            "other": (0, 1),
-        }
+        counts = {name: (each["done"], each["total"]) for name, each in told.items()}
+        assert counts == {"nightly": (1, 2), "other": (0, 1)}
 
 
 class Counting(StoreSource):
@@ -198,8 +205,7 @@ def test_a_client_that_reads_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.slow
 def test_damage_and_the_loss_of_the_store_are_told_and_the_page_goes_on(path: Path) -> None:
     mark(path)
-    with serving(StoreSource(path, None)) as link:
-        client = Client(link)
+    with following(path) as client:
         stream = client.events("/events/nightly?after=0")
         assert [next(stream)[1]["v"] for _ in range(2)] == [1, 2]
         path.rename(path.with_suffix(".away"))
@@ -222,3 +228,99 @@ def test_a_session_that_cannot_be_read_at_all_says_so(path: Path) -> None:
         problem = "the record of session 'nightly' is damaged"
         assert client.json("/run/nightly.json")["problem"] == problem
         assert next(client.events("/events", "list"))[1]["problem"] == problem
+
+
+def test_each_session_is_read_once_until_it_changes(tmp_path: Path) -> None:
+    asked = []
+    for count in (4, 40):
+        path = tmp_path / f"{count}.db"
+        for number in range(count):
+            a_plan(path, f"s{number:02}")
+        source = StoreSource(path, None)
+        statements, store = list[str](), source._store
+        assert isinstance(store, SqliteStore)
+        store._reader.connected().set_trace_callback(statements.append)
+        found = source.listed()
+        names = [f"s{number:02}" for number in reversed(range(count))]
+        listed = [(each["id"], each["objective"]) for each in found["sessions"]]
+        assert listed == [(name, f"Plan {name}") for name in names]
+        first = len(statements)
+        assert source.listed() == found
+        again = len(statements) - first
+        mark(path, "s01")
+        changed = [(each["id"], each["state"]) for each in source.listed()["sessions"][:2]]
+        assert changed == [("s01", "finished"), (names[0], "working")]
+        asked.append((first / count, again))
+    assert asked[0][0] == pytest.approx(asked[1][0], abs=2)
+    assert asked[0][1] == asked[1][1] <= 4
+
+
+def test_a_long_list_is_read_bit_by_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "plans.db"
+    for number in range(3):
+        a_plan(path, f"s{number}")
+    monkeypatch.setattr(sources, "_MOMENT", -1)
+    source = StoreSource(path, None)
+    seen = []
+    for _ in range(4):
+        found = source.listed()
+        seen.append((found["reading"], [each.get("state", "?") for each in found["sessions"]]))
+    assert seen == [
+        (2, ["working", "?", "?"]),
+        (1, ["working", "working", "?"]),
+        (0, ["working", "working", "working"]),
+        (0, ["working", "working", "working"]),
+    ]
+    with following(path) as client:
+        stream = client.events("/events", "list")
+        while next(stream)[1]["reading"]:
+            pass
+
+
+def test_a_session_that_is_deleted_leaves_the_list(path: Path) -> None:
+    a_plan(path, "other")
+    with following(path) as client:
+        stream = client.events("/events", "list")
+        assert next(stream)[1]["gone"] == []
+        SqliteStore(path).delete("other")
+        assert next(stream)[1] == {"more": False, "problem": None, "reading": 0, "gone": ["other"]}
+
+
+SLEEPING = """
+import sys, time
+sys.path[:0] = sys.argv[2:]
+from page_data import kept
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+
+def sleep():
+    print("asleep", flush=True)
+    time.sleep(600)
+
+session, _ = kept(sys.argv[1], "run")
+step = WorkflowStep(step_id="nap", description="Take a nap", type="tool", name="sleep")
+run_workflow(Workflow(goal="Rest", steps=(step,)), Capabilities(tools={"sleep": sleep}), session=session)
+"""
+
+
+@pytest.mark.slow
+def test_a_run_whose_process_is_killed_is_stopped_on_the_page_though_nothing_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feeds, "_LOOKED", 0.1)
+    monkeypatch.setattr(feeds, "_LIST_POLLED", 0.1)
+    path = tmp_path / "plans.db"
+    arguments = [sys.executable, "-c", SLEEPING, str(path), str(Path(__file__).parent)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"asleep\n"
+        run_of(Session(session_id="other", store=SqliteStore(path)))
+        with following(path) as client:
+            streams = [client.events("/events/run?after=0", "health"), client.events("/events", "sessions")]
+            first = [next(stream)[1] for stream in streams]
+            assert {name: first[0][name] for name in ("state", "step")} == {"state": "working", "step": "nap"}
+            assert {each["id"]: each["state"] for each in first[1]} == {"other": "finished", "run": "working"}
+            running.kill()
+            assert next(streams[0])[1] == {**first[0], "state": "stopped", "cut": True}
+            assert next(streams[1])[1] == [
+                {**each, "state": "stopped"} for each in first[1] if each["id"] == "run"
+            ]

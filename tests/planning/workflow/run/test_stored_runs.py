@@ -12,17 +12,11 @@ from datetime import date
 from typing import Any
 
 import pytest
-from drawn_runs import Drawn, drawn_runs, working
-from hypothesis import given
-from hypothesis import strategies as st
 from run_cases import MAYBE, Bench, called, cancelled, capable, flow, states
 
-from planning import Plan
 from planning.workflow import Workflow, WorkflowError, WorkflowResult, arun_workflow, run_workflow
-from planning.workflow.model import OnFailure
-from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged as RunLog
-from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
+from planning.workflow.run.records import StepChanged, WorkflowRun
 from session import Session, ToolInvoked
 from session.errors import StoreError
 from session.stores import MemoryStore, SqliteStore, Store
@@ -49,81 +43,6 @@ def bench(disturb: Callable[[], object] = lambda: None) -> Bench:
 
 def run(tools: Bench, session: Session) -> WorkflowResult:
     return tools.run(STEPS, session, max_parallel=1)
-
-
-def outcome(result: WorkflowResult) -> tuple[Any, ...]:
-    values = dict(result.outputs), dict(result.memory), dict(result.errors)
-    return result.status, states(result.workflow), *values, result.warnings
-
-
-def told(session: Session) -> dict[str, Any]:
-    return {
-        "records": [
-            (each.step_id, each.status, each.attempt, each.called, each.skipped, each.output, each.error)
-            for each in session.select_all(StepRecord)
-        ],
-        "memory": [
-            (each.type, each.key, each.value, each.step_id) for each in session.select_all(MemoryItem)
-        ],
-        "runs": [(each.status, each.user_prompt, each.inputs) for each in session.select_all(WorkflowRun)],
-        "plan": session.select_latest(Plan),
-    }
-
-
-@given(drawn_runs(8), st.integers(1, 4))
-def test_a_stored_run_is_the_same_as_one_in_memory(drawn: Drawn, limit: int) -> None:
-    sessions = [Session(), nightly(MemoryStore())]
-    results = [
-        run_workflow(drawn.workflow, working(drawn.failing), session=each, max_parallel=limit)
-        for each in sessions
-    ]
-    assert outcome(results[0]) == outcome(results[1])
-    ours, theirs = map(told, sessions)
-    if limit > 1:  # which of two steps ends first is left to chance
-        ours, theirs = (
-            {**each, "records": sorted(each["records"], key=repr), "memory": ()} for each in (ours, theirs)
-        )
-    assert ours == theirs
-
-
-@given(drawn_runs(6), st.lists(st.integers(1, 12), max_size=4), st.integers(1, 4))
-def test_a_stored_run_that_is_cut_off_at_any_commit_goes_on_and_repeats_nothing(
-    drawn: Drawn, cuts: list[int], limit: int
-) -> None:
-    """A fork of the versions up to a commit is what a killed process leaves behind."""
-    whole = nightly(MemoryStore())
-    alone = run_workflow(drawn.workflow, working(drawn.failing), session=whole, max_parallel=limit)
-    for number, cut in enumerate(cuts):
-        session = whole.fork(at=min(cut, whole.version - 1), session_id=f"cut{number}")
-        newest = {each.step_id: each.status for each in session.select_all(StepRecord)}
-        calls: list[str] = []
-        again = run_workflow(
-            drawn.workflow, working(drawn.failing, calls.append), session=session, max_parallel=limit
-        )
-        assert not [each for each in calls if newest.get(each) == "completed"]
-        assert outcome(again) == outcome(alone)
-        assert len(session.select_all(WorkflowRun)) == 1
-
-
-@pytest.mark.parametrize(("first", "second"), [("skip_dependents", "fail"), ("fail", "skip_dependents")])
-def test_a_step_behind_two_failures_comes_out_the_same_whichever_of_them_is_first(
-    first: OnFailure, second: OnFailure
-) -> None:
-    """The whole run comes to b first; one that is resumed after x, to a."""
-    workflow = flow(
-        called("y", tool="broken", on_failure="continue"),
-        called("x"),
-        called("b", "y", tool="broken", on_failure=first),
-        called("a", "x", tool="broken", on_failure=second),
-        called("c", "a", "b"),
-    )
-    tools = capable(work=dict, broken=lambda: 1 / 0)
-    whole = nightly(MemoryStore())
-    alone = run_workflow(workflow, tools, session=whole, max_parallel=1)
-    assert states(alone.workflow)["c"] == "pending"
-    for version in range(whole.version):
-        session = whole.fork(at=version, session_id=f"cut{version}")
-        assert outcome(run_workflow(workflow, tools, session=session, max_parallel=1)) == outcome(alone)
 
 
 # Cancelled

@@ -63,7 +63,8 @@ def test_what_failed_is_tried_again_and_what_is_done_is_not(is_restored: bool, i
     first = broken.run(STEPS, session, max_parallel=1)
     assert (first.status, broken.calls) == ("failed", ["work", "mail", ("broken", "x")])
     session = restored(session) if is_restored else session
-    again = mended.run(first.workflow if is_from_result else STEPS, session)
+    prompt = "" if is_restored else None  # which is the same
+    again = mended.run(first.workflow if is_from_result else STEPS, session, user_prompt=prompt)
     assert (again.status, mended.calls, dict(again.errors)) == ("completed", [("broken", "x")], {})
     assert dict(again.outputs) == {"a": {"rows": [1, None, "x"]}, "m": "sent", "b": "x", "c": "Do c"}
     assert dict(again.memory) == {"key": [1, None, "x"]}

@@ -441,10 +441,8 @@ def hostile_memory(calls: list[str]) -> dict[str, Any]:
     counted["x"].append(1)
     return {
         "x": 1,
-        "zero": 0,
         "text": "hello",
         "items": [3, 1, 2],
-        "nested": {"a": {"b": [1, {"c": 2}]}},
         "counted": counted,
         "canary": canary(calls),
         "canaries": [canaries() for _ in range(5_000)],

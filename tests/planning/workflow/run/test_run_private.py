@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from run_cases import called, capable, flow, plain_tool, plan_notes, restored, s
 
 from planning import Plan
 from planning.tools import ToolError
-from planning.workflow import Capabilities, Workflow, WorkflowError, WorkflowResult, run_workflow
+from planning.workflow import Capabilities, Workflow, WorkflowError, run_workflow
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session
@@ -24,36 +24,27 @@ from session.stores import SqliteStore
 SECRET = "4111-0815"  # noqa: S105 - it is none
 
 
-class File:
-    """A store file, opened again each time as by another process."""
+Opened = Callable[[], Session]
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "plans.db"
-        self._stores: list[SqliteStore] = []
 
-    def session(self) -> Session:
-        self._stores.append(SqliteStore(self.path))
-        return Session(session_id="nightly", store=self._stores[-1])
-
-    def run(self, workflow: Workflow, capabilities: Capabilities) -> WorkflowResult:
-        return run_workflow(workflow, capabilities, session=self.session())
-
-    def text(self) -> bytes:
-        return b"".join(each.read_bytes() for each in sorted(self.path.parent.glob("plans.db*")))
-
-    def close(self) -> None:
-        for store in self._stores:
-            store.close()
+def written(folder: Path) -> bytes:
+    return b"".join(each.read_bytes() for each in sorted(folder.glob("plans.db*")))
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Iterator[File]:
-    """A store whose file has no byte of the secret, open or closed."""
-    file = File(tmp_path)
-    yield file
-    assert SECRET.encode() not in file.text()
-    file.close()
-    assert SECRET.encode() not in file.text()
+def file(tmp_path: Path) -> Iterator[Opened]:
+    """Opens a stored session, each time as another process; its file never has a byte of the secret."""
+    stores: list[SqliteStore] = []
+
+    def session() -> Session:
+        stores.append(SqliteStore(tmp_path / "plans.db"))
+        return Session(session_id="nightly", store=stores[-1])
+
+    yield session
+    assert SECRET.encode() not in written(tmp_path)
+    for store in stores:
+        store.close()
+    assert SECRET.encode() not in written(tmp_path)
 
 
 def vault(outcome: Any, **options: Any) -> Any:
@@ -109,18 +100,18 @@ def everything_told(
     ids=len,
 )
 def test_private_data_is_in_no_record_event_error_log_or_file_whatever_the_outcome(
-    file: File, caplog: pytest.LogCaptureFixture, outcome: Any, fields: dict[str, Any]
+    file: Opened, tmp_path: Path, caplog: pytest.LogCaptureFixture, outcome: Any, fields: dict[str, Any]
 ) -> None:
     step = called("a", tool="vault", **fields)
     nowhere = called("b", "a", tool="same", inputs={"value": "${a.output.total}"})
     capabilities = capable(vault(outcome), same=same)
     assert SECRET not in everything_told(flow(step, nowhere), capabilities, Session(), caplog)
     given = replace(step, inputs={"account": SECRET})
-    assert SECRET not in everything_told(flow(given, nowhere), capabilities, file.session(), caplog)
-    assert b"vault" in file.text()
+    assert SECRET not in everything_told(flow(given, nowhere), capabilities, file(), caplog)
+    assert b"vault" in written(tmp_path)
 
 
-def test_the_file_has_nothing_that_was_made_of_private_data(file: File) -> None:
+def test_the_file_has_nothing_that_was_made_of_private_data(file: Opened) -> None:
     def broken(value: str) -> str:
         raise ToolError(f"no such card: {value}")
 
@@ -138,7 +129,9 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: File) -> None:
         called("check", "a", done_check="card", tool="same"),
         called("public", "skipped", tool="same", inputs={"value": 1}),
     )  # fmt: skip
-    result = file.run(workflow, capable(vault({"card": SECRET}), same=same, broken=broken))
+    result = run_workflow(
+        workflow, capable(vault({"card": SECRET}), same=same, broken=broken), session=file()
+    )
     assert result.outputs["deep"] == [{"x": f"it is {SECRET}"}]
     assert result.outputs["skipped"] == SECRET
     assert dict(result.memory) == {"card": SECRET, "copy": {"card": SECRET}}
@@ -153,12 +146,12 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: File) -> None:
     assert SECRET not in repr(result.session.history())
 
 
-def test_a_tool_that_keeps_its_inputs_in_the_session_is_not_given_private_data(file: File) -> None:
+def test_a_tool_that_keeps_its_inputs_in_the_session_is_not_given_private_data(file: Opened) -> None:
     keeps = plain_tool("keeps", same, publishes="value")
     workflow = flow(
         called("a", tool="vault"), called("b", "a", tool="keeps", inputs={"value": "${a.output}"})
     )
-    result = file.run(workflow, capable(vault({"card": SECRET}), keeps))
+    result = run_workflow(workflow, capable(vault({"card": SECRET}), keeps), session=file())
     assert dict(result.errors) == {
         "b": told(
             "keeps keeps its inputs in the session, and these are private, which the session's store must "
@@ -184,10 +177,10 @@ def broken_then_mended() -> tuple[Capabilities, Capabilities]:
     )
 
 
-def test_a_resumed_run_names_the_step_whose_private_output_was_not_kept(file: File) -> None:
+def test_a_resumed_run_names_the_step_whose_private_output_was_not_kept(file: Opened) -> None:
     broken, mended = broken_then_mended()
-    assert file.run(STEPS, broken).status == "failed"
-    again = file.run(STEPS, mended)
+    assert run_workflow(STEPS, broken, session=file()).status == "failed"
+    again = run_workflow(STEPS, mended, session=file())
     assert states(again.workflow) == {
         "a": "completed", "b": "completed", "c": "completed", "d": "failed", "e": "completed"
     }  # fmt: skip
@@ -200,17 +193,17 @@ def test_a_resumed_run_names_the_step_whose_private_output_was_not_kept(file: Fi
     assert (again.outputs["e"], dict(again.memory)) == (1, {"card": 1})
 
 
-def test_other_private_inputs_of_a_completed_step_are_noticed(file: File) -> None:
+def test_other_private_inputs_of_a_completed_step_are_noticed(file: Opened) -> None:
     broken, mended = broken_then_mended()
-    file.run(STEPS, broken)
+    run_workflow(STEPS, broken, session=file())
     changed = called("a", tool="vault", inputs={"account": "another"}, expected_key="card")
     with pytest.raises(WorkflowError) as refused:
-        file.run(flow(changed, *STEPS.steps[1:]), mended)
+        run_workflow(flow(changed, *STEPS.steps[1:]), mended, session=file())
     assert str(refused.value) == (
         "the unfinished run in this session cannot be resumed: step 'a' is completed and its inputs changed; "
         "restore that step, or use another session to start over"
     )
-    other = file.run(flow(), capable())
+    other = run_workflow(flow(), capable(), session=file())
     assert dict(other.memory) == {}
     kept = other.session.select_all(WorkflowRun)[0].workflow.steps[0].inputs
     assert list(kept) == ["withheld"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -97,10 +97,6 @@ def refusal(kind: type[Exception], call: Callable[..., object], *given: Any, **o
     with pytest.raises(kind) as refused:
         call(*given, **options)
     return str(refused.value)
-
-
-def changes(records: Iterable[StepRecord]) -> list[tuple[str, str]]:
-    return [(each.step_id, each.status) for each in records]
 
 
 class Bench:

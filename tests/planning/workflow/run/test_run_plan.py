@@ -8,12 +8,12 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, thought, told
+from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, plan_states, thought, told
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, plan_text
@@ -25,29 +25,25 @@ from session.stores import MemoryStore
 
 
 def text(session: Session) -> str:
-    plan = plan_of(session)
-    return plan_text(plan) + "\n"
+    return plan_text(plan_of(session)) + "\n"
 
 
 def broken() -> None:
     raise ToolError("The archive is closed")
 
 
-def everything() -> Any:
-    """A workflow with a step of each kind and of each fate."""
-    return flow(
-        thought("think"),
-        called("search", "think", tool="search", description="Search the web", inputs={"query": "x"}),
-        thought("known", expected_key="key", done_check="'key' in memory", type="handler", name="file"),
-        thought("ask", "search", agent="expert", description="Ask an expert"),
-        called("fail", "think", tool="broken", description="Look into the archive"),
-        thought("behind", "fail"),
-        called("passed", tool="broken", on_failure="skip_dependents"),
-        thought("left", "passed"),
-        goal="Find out who did it",
-    )
-
-
+EVERYTHING = flow(
+    thought("think"),
+    called("search", "think", tool="search", description="Search the web", inputs={"query": "x"}),
+    thought("known", expected_key="key", done_check="'key' in memory", type="handler", name="file"),
+    thought("ask", "search", agent="expert", description="Ask an expert"),
+    called("fail", "think", tool="broken", description="Look into the archive"),
+    thought("behind", "fail"),
+    called("passed", tool="broken", on_failure="skip_dependents"),
+    thought("left", "passed"),
+    goal="Find out who did it",
+)
+"""A step of each kind and of each fate."""
 CAPABILITIES = Capabilities(
     tools={"search": lambda query: {"hits": [query], "count": 1}, "broken": broken},
     handlers={"file": lambda: None},
@@ -65,7 +61,7 @@ def test_the_plan_at_every_moment_of_a_run(snapshot: SnapshotAssertion) -> None:
             texts.append(f"# {event.record.step_id}: {event.record.status}\n{told}")
 
     session.bus.subscribe(StepChanged, keep)
-    result = run_workflow(everything(), CAPABILITIES, session=session, inputs={"key": 1}, max_parallel=1)
+    result = run_workflow(EVERYTHING, CAPABILITIES, session=session, inputs={"key": 1}, max_parallel=1)
     assert (result.status, result.warnings) == ("failed", ())
     assert "\n".join(texts) == snapshot
 
@@ -73,10 +69,8 @@ def test_the_plan_at_every_moment_of_a_run(snapshot: SnapshotAssertion) -> None:
 def test_with_a_policy_of_any_language_the_plan_shows_what_ascii_cannot_spell() -> None:
     session = Session()
     PlanningToolsSection(session=session, policy=PlanPolicy(text="unicode"))
-    steps = [called("a", description="\u691c\u7d22\u202e"), thought("\u65e5", "a")]
-    result = run_workflow(
-        flow(*steps, goal="\u76ee\u6a19"), capable(work=lambda: "\u7d50\u679c"), session=session
-    )
+    steps = flow(called("a", description="\u691c\u7d22\u202e"), thought("\u65e5", "a"), goal="\u76ee\u6a19")
+    result = run_workflow(steps, capable(work=lambda: "\u7d50\u679c"), session=session)
     assert text(session) == (
         "\u76ee\u6a19 (completed, 2 of 2 done)\n"
         "S001 done: \u691c\u7d22\n  step a, tool work\n  - \u7d50\u679c\n"
@@ -96,14 +90,10 @@ def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
     def fail() -> None:
         raise ToolError("\u5931\u6557: 7")
 
-    result = run_workflow(
-        flow(*steps, goal="\u76ee\u6a19"),
-        Capabilities(
-            tools={"work": lambda: "\u7d50\u679c", "broken": fail}, handlers={"\u691c\u7d22": lambda: "fine"}
-        ),
-        user_prompt="Find it",
-        max_parallel=1,
-    )
+    tools = {"work": lambda: "\u7d50\u679c", "broken": fail}
+    known = Capabilities(tools=tools, handlers={"\u691c\u7d22": lambda: "fine"})
+    workflow = flow(*steps, goal="\u76ee\u6a19")
+    result = run_workflow(workflow, known, user_prompt="Find it", max_parallel=1)
     assert text(result.session) == (
         "Find it (completed, 3 of 4 done)\n"
         "S001 done: a\n  step a, tool work\n  - Done\n"
@@ -137,19 +127,14 @@ def test_no_policy_holds_the_plan_of_a_run_up_also_where_it_is_resumed(
         PlanningToolsSection(session=session, policy=POLICIES[name])
     steps = [called(name) for name in "abc"] + [called("d", "a", tool="later"), called("e", "b", "d")]
     shown = list[list[str]]()
-    session.bus.subscribe(
-        StepChanged, lambda _event: shown.append([step.status for step in plan_of(session).steps])
-    )
+    session.bus.subscribe(StepChanged, lambda _event: shown.append(plan_states(session)))
     first = run_workflow(flow(*steps), capable(work=dict, later=broken), session=session)
     assert (first.status, first.warnings) == ("failed", ())
-    assert [step.status for step in plan_of(session).steps] == ["done"] * 3 + ["blocked"] * 2
+    assert plan_states(session) == ["done"] * 3 + ["blocked"] * 2
     assert ["in_progress"] * 3 + ["pending"] * 2 in shown
     second = run_workflow(flow(*steps), capable(work=dict, later=dict), session=session)
     assert (second.status, second.warnings) == ("completed", ())
-    assert (plan_of(session).status, {step.status for step in plan_of(session).steps}) == (
-        "completed",
-        {"done"},
-    )
+    assert (plan_of(session).status, set(plan_states(session))) == ("completed", {"done"})
 
 
 # Others at the same plan
@@ -210,15 +195,11 @@ def test_from_another_thread_the_workflow_agrees_with_the_plan_at_any_moment() -
 
 
 def test_a_step_that_holds_the_event_loop_has_the_times_at_which_it_began_and_ended() -> None:
-    session = Session()
-
-    async def hold() -> None:
+    async def work() -> None:
         time.sleep(0.01)
 
-    run_workflow(
-        flow(called("a", tool="hold"), called("b", tool="hold")), capable(hold=hold), session=session
-    )
-    events = session.select_all(StepChanged)
+    result = run_workflow(flow(called("a"), called("b")), capable(work=work))
+    events = result.session.select_all(StepChanged)
     times = {(event.record.step_id, event.record.status): event.created_at for event in events}
     assert [event.record.at for event in events] == [at.isoformat() for at in times.values()]
     ended = [times["a", "completed"], times["b", "completed"]]
@@ -234,26 +215,21 @@ def test_two_runs_in_one_session_both_complete_and_the_plan_shows_the_one_that_w
         return "worked"
 
     async def scene() -> Any:
-        flows = [flow(called("a"), called("b", "a"), goal=goal) for goal in goals]
+        steps, tools = flow(called("a"), called("b", "a")), capable(work=work)
         runs = [
-            arun_workflow(each, capable(work=work), session=session, inputs={"x": number})
-            for number, each in enumerate(flows)
+            arun_workflow(replace(steps, goal=goal), tools, session=session, inputs={"x": number})
+            for number, goal in enumerate(goals)
         ]
         return await asyncio.gather(*runs)
 
-    foreign = "the session has another active plan, which does not show this run"
     both = {"a": "worked", "b": "worked"}
     assert [(each.status, each.outputs, each.warnings) for each in asyncio.run(scene())] == [
         ("completed", both, ()),
-        ("completed", both, (foreign,)),
+        ("completed", both, (FOREIGN,)),
     ]
     assert len({run.run_id for run in session.select_all(WorkflowRun)}) == 2
-    plan = plan_of(session)
-    assert (plan.objective, plan.status, plan_notes(session)) == (
-        "one",
-        "completed",
-        [("done", ("worked",))] * 2,
-    )
+    assert (plan_of(session).objective, plan_of(session).status) == ("one", "completed")
+    assert plan_notes(session) == [("done", ("worked",))] * 2
 
 
 @dataclass(frozen=True)
@@ -278,14 +254,8 @@ def test_what_a_tool_publishes_is_reduced_in_its_call_and_a_refusal_fails_its_st
 
 
 def test_a_run_has_a_token_until_it_ends_which_is_not_shown() -> None:
-    session, runs = Session(), list[WorkflowRun]()
-
-    def hear(event: RunChanged) -> None:
-        runs.append(event.run)
-
-    session.bus.subscribe(RunChanged, hear)
-    run_workflow(flow(), capable(), session=session)
-    began, ended = runs
+    result = run_workflow(flow(), capable())
+    began, ended = (event.run for event in result.session.select_all(RunChanged))
     assert (began.token == "", began.token in repr(began), ended.token) == (False, False, "")
 
 
@@ -293,10 +263,8 @@ def test_a_run_in_a_run_in_one_session_disturbs_neither() -> None:
     session = Session()
 
     def nested() -> str:
-        inner = run_workflow(
-            flow(thought("x", expected_key="inner"), goal="inner"), capable(), session=session
-        )
-        return inner.status
+        inner = flow(thought("x", expected_key="inner"), goal="inner")
+        return run_workflow(inner, capable(), session=session).status
 
     workflow = flow(called("a", tool="nested"), thought("b", "a", expected_key="outer"))
     result = run_workflow(workflow, capable(nested=nested), session=session)

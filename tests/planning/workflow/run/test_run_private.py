@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, plan_notes, restored, states, told
+from run_cases import called, capable, flow, plain_tool, plan_notes, refusal, restored, states, told
 
 from planning import Plan
 from planning.tools import ToolError
@@ -70,15 +70,11 @@ def everything_told(
     session.bus.subscribe(SessionEvent, events.append)
     with caplog.at_level(logging.DEBUG):
         result = run_workflow(workflow, capabilities, session=session)
-    records = session.select_all(StepRecord)
-    logged = [str(vars(record)) for record in caplog.records]
-    outputs = [record.output for record in records]
+    logged = [vars(record) for record in caplog.records]
     changed = [event.record.output for event in events if hasattr(event, "record")]
-    plan = session.select_latest(Plan)
-    runs = session.select_all(WorkflowRun)
-    return "\n".join(
-        map(repr, [records, outputs, events, changed, plan, result.errors, logged, runs, result])
-    )
+    outputs = [record.output for record in session.select_all(StepRecord)]
+    slices = [session.select_all(kind) for kind in (StepRecord, WorkflowRun, Plan)]
+    return repr([slices, outputs, events, changed, result.errors, logged, result])
 
 
 @pytest.mark.parametrize(
@@ -141,9 +137,7 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: Opened) -> Non
         "a", "whole", "text", "deep", "skipped", "again"
     }  # fmt: skip
     assert records["public"].output == 1
-    plan = result.session.select_latest(Plan)
-    assert SECRET not in repr(plan)
-    assert SECRET not in repr(result.session.history())
+    assert SECRET not in repr((result.session.select_all(Plan), result.session.history()))
 
 
 def test_a_tool_that_keeps_its_inputs_in_the_session_is_not_given_private_data(file: Opened) -> None:
@@ -152,13 +146,11 @@ def test_a_tool_that_keeps_its_inputs_in_the_session_is_not_given_private_data(f
         called("a", tool="vault"), called("b", "a", tool="keeps", inputs={"value": "${a.output}"})
     )
     result = run_workflow(workflow, capable(vault({"card": SECRET}), keeps), session=file())
-    assert dict(result.errors) == {
-        "b": told(
-            "keeps keeps its inputs in the session, and these are private, which the session's store must "
-            "not have; give it other inputs",
-            "parameter",
-        )
-    }
+    message = (
+        "keeps keeps its inputs in the session, and these are private, which the session's store must "
+        "not have; give it other inputs"
+    )
+    assert dict(result.errors) == {"b": told(message, "parameter")}
 
 
 STEPS = flow(
@@ -170,36 +162,29 @@ STEPS = flow(
 )
 
 
-def broken_then_mended() -> tuple[Capabilities, Capabilities]:
-    return (
-        capable(vault({"card": SECRET}), same=same, flaky=lambda: {"success": False}),
-        capable(vault(AssertionError()), same=same, flaky=lambda: "mended"),
-    )
+BROKEN = capable(vault({"card": SECRET}), same=same, flaky=lambda: {"success": False})
+MENDED = capable(vault(AssertionError()), same=same, flaky=lambda: "mended")
 
 
 def test_a_resumed_run_names_the_step_whose_private_output_was_not_kept(file: Opened) -> None:
-    broken, mended = broken_then_mended()
-    assert run_workflow(STEPS, broken, session=file()).status == "failed"
-    again = run_workflow(STEPS, mended, session=file())
+    assert run_workflow(STEPS, BROKEN, session=file()).status == "failed"
+    again = run_workflow(STEPS, MENDED, session=file())
     assert states(again.workflow) == {
         "a": "completed", "b": "completed", "c": "completed", "d": "failed", "e": "completed"
     }  # fmt: skip
-    assert dict(again.errors) == {
-        "d": told(
-            "'${b.output.card}' has no value: the output of step b is private and was not kept; run that "
-            "step again under another step_id, and refer to it"
-        )
-    }
+    message = (
+        "'${b.output.card}' has no value: the output of step b is private and was not kept; run that "
+        "step again under another step_id, and refer to it"
+    )
+    assert dict(again.errors) == {"d": told(message)}
     assert (again.outputs["e"], dict(again.memory)) == (1, {"card": 1})
 
 
 def test_other_private_inputs_of_a_completed_step_are_noticed(file: Opened) -> None:
-    broken, mended = broken_then_mended()
-    run_workflow(STEPS, broken, session=file())
+    run_workflow(STEPS, BROKEN, session=file())
     changed = called("a", tool="vault", inputs={"account": "another"}, expected_key="card")
-    with pytest.raises(WorkflowError) as refused:
-        run_workflow(flow(changed, *STEPS.steps[1:]), mended, session=file())
-    assert str(refused.value) == (
+    steps = flow(changed, *STEPS.steps[1:])
+    assert refusal(WorkflowError, run_workflow, steps, MENDED, session=file()) == (
         "the unfinished run in this session cannot be resumed: step 'a' is completed and its inputs changed; "
         "restore that step, or use another session to start over"
     )

@@ -47,11 +47,8 @@ def drawn_runs(draw: st.DrawFn, limit: int = 7) -> Drawn:
         kind = draw(st.sampled_from(["tool", "tool", "fails", "thinking"]))
         said: dict[str, Any] = {}
         if kind != "thinking":
-            said = {
-                "type": "tool",
-                "name": "work",
-                "inputs": {"used": [f"${{{each}.output}}" for each in used]},
-            }
+            inputs = {"used": [f"${{{each}.output}}" for each in used]}
+            said = {"type": "tool", "name": "work", "inputs": inputs}
         if kind == "fails":
             failing.add(step_id)
         if draw(st.booleans()):

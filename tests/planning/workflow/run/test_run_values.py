@@ -65,8 +65,8 @@ def done(value: Any) -> ToolResult:
 def test_nothing_that_a_tool_does_later_to_its_result_changes_what_was_kept(
     value: Any, inside: Callable[[Any], list[int]], form: Any
 ) -> None:
-    session = Session()
-    records, snapshots = heard(session), list[Snapshot]()
+    session, snapshots = Session(), list[Snapshot]()
+    records = heard(session)
 
     def change() -> None:
         snapshots.append(session.snapshot())
@@ -229,7 +229,8 @@ def nested_in(level: Callable[[Any], Any]) -> Any:
 
 
 PLAIN = "use text, numbers, lists and objects"
-NO_FORM = f"produce returned an object of type Connection, which has no form in JSON; {PLAIN}"
+AN_OBJECT = "an object of type Connection, which has no form in JSON"
+NO_FORM = f"produce returned {AN_OBJECT}; {PLAIN}"
 TOO_DEEP = f"produce returned a value that contains itself or is nested more than 100 levels deep; {PLAIN}"
 UNKEPT: list[tuple[Any, str, str]] = [
     (Connection(), NO_FORM, "bad_result"),
@@ -278,9 +279,7 @@ def test_an_output_that_json_cannot_hold_is_an_error_of_its_step(value: Any, err
 def test_an_input_without_a_json_form_is_an_error_of_its_step() -> None:
     steps = flow(called("a", inputs={"value": [Connection()]}), thought("b", "a"), thought("c"))
     result = run_workflow(steps, capable(work=lambda value: value))
-    message = (
-        f"the inputs of this step contain an object of type Connection, which has no form in JSON; {PLAIN}"
-    )
+    message = f"the inputs of this step contain {AN_OBJECT}; {PLAIN}"
     assert dict(result.errors) == {"a": told(message, "bad_result")}
     assert states(result.workflow) == {"a": "failed", "b": "pending", "c": "completed"}
 
@@ -293,8 +292,7 @@ def test_a_number_of_three_thousand_digits_is_an_output() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (Connection(), "the input '{db}' holds an object of type Connection, which has no form in JSON; use "
-         "text, numbers, lists and objects"),
+        (Connection(), f"the input '{{db}}' holds {AN_OBJECT}; {PLAIN}"),
         ("x" * 33_000_000, "the input '{db}' takes more than 32 MB; store the data and pass where it is"),
     ],
 )  # fmt: skip
@@ -388,10 +386,8 @@ def test_a_run_keeps_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_run_keeps_256_mb() -> None:
-    output = "x" * 31_990_000
-    result = run_workflow(
-        flow(*(called(each) for each in "abcdefghi")), capable(work=lambda: output), max_parallel=1
-    )
+    output, steps = "x" * 31_990_000, flow(*(called(each) for each in "abcdefghi"))
+    result = run_workflow(steps, capable(work=lambda: output), max_parallel=1)
     assert (list(result.outputs), list(result.errors)) == ([*"abcdefgh"], ["i"])
 
 

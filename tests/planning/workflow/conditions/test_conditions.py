@@ -22,6 +22,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 from plan_findings import nested
+from run_cases import refusal
 from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow.conditions import METHODS, ConditionInvalid, check_condition, is_done
@@ -77,12 +78,8 @@ def test_a_false_or_failing_condition_is_not_done(condition: str) -> None:
 )
 def test_a_result_that_is_no_bool_is_invalid(condition: str, kind: str) -> None:
     check_condition(condition)
-    with pytest.raises(ConditionInvalid) as refused:
-        is_done(condition, MEMORY)
-    assert (
-        str(refused.value)
-        == f"the condition gives {kind}; write a comparison, such as memory.get('key') is not None"
-    )
+    message = f"the condition gives {kind}; write a comparison, such as memory.get('key') is not None"
+    assert refusal(ConditionInvalid, is_done, condition, MEMORY) == message
 
 
 @pytest.mark.parametrize(
@@ -111,13 +108,8 @@ def test_what_just_keeps_the_limits_is_allowed() -> None:
 
 
 def test_a_condition_that_is_no_text_is_refused() -> None:
-    nothing: Any = None
-    with pytest.raises(ConditionInvalid) as refused:
-        check_condition(nothing)
-    assert (
-        str(refused.value)
-        == "a condition must be a string; write one, such as \"memory.get('key') is not None\""
-    )
+    message = "a condition must be a string; write one, such as \"memory.get('key') is not None\""
+    assert refusal(ConditionInvalid, check_condition, None) == message
 
 
 @dataclasses.dataclass(eq=False)
@@ -398,11 +390,7 @@ def canary(calls: list[str], base: type[Any] = object) -> Any:
     """An object whose every special method writes its name down, and then does harm if it can."""
 
     def recorded(name: str) -> Any:
-        def told(*_given: object, **_named: object) -> Any:
-            calls.append(name)
-            return True
-
-        return told
+        return lambda *_given, **_named: calls.append(name) or True
 
     @property  # type: ignore[misc]  # what is read of it is a lie on purpose
     def claimed(_self: object) -> type:

@@ -170,13 +170,18 @@ class Refused(ToolError):
         return "That is closed on Sundays."
 
 
-@pytest.mark.parametrize(("step", "message"), [
-    (called("a", tool="ad"), "no tool is named 'ad'; did you mean add?"),
-    (called("a", tool="bare"),
-     "only the name of tool 'bare' is known; give Capabilities the tool itself"),
-    (thought("a", type="handler", name="add"), "no handler is named 'add'; the handlers are toolset"),
-    (thought("a", agent="toolsmit"), "no agent is named 'toolsmit'; did you mean toolsmith?"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (called("a", tool="ad"), "no tool is named 'ad'; did you mean add?"),
+        (
+            called("a", tool="bare"),
+            "only the name of tool 'bare' is known; give Capabilities the tool itself",
+        ),
+        (thought("a", type="handler", name="add"), "no handler is named 'add'; the handlers are toolset"),
+        (thought("a", agent="toolsmit"), "no agent is named 'toolsmit'; did you mean toolsmith?"),
+    ],
+)
 def test_what_does_not_exist_is_an_error_of_its_step(step: WorkflowStep, message: str) -> None:
     capabilities = Capabilities(
         tools={"add": add, "bare": None}, handlers={"toolset": add}, agents={"toolsmith": add}

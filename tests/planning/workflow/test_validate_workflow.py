@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import count
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -32,30 +34,14 @@ def codes(findings: tuple[Finding, ...]) -> list[str]:
     return [each.code for each in findings]
 
 
-def test_a_valid_plan_is_a_workflow_and_nothing_else() -> None:
-    step = WorkflowStep(step_id="a", description="d", type="tool", name="search")
-    assert validate_workflow(json.dumps([STEP])) == Report(
-        errors=(), warnings=(), workflow=Workflow(steps=(step,)), parsed_plan=[STEP]
-    )
-
-
 def test_a_finding_has_its_place_in_the_text_in_the_document_and_in_the_plan() -> None:
     text = (
         '{"plan": [\n  {"step_id": "a", "description": "d", "type": "tool",\r\n'
         '   "name": 7, "inputs": {}, "depends_on": []}]}'
     )
     (error,) = validate_workflow(text).errors
-    assert error == Finding(
-        code="wrong_type",
-        message="expected a string, got a number",
-        hint="send a string",
-        step_index=0,
-        step_id="a",
-        pointer="/plan/0/name",
-        line=3,
-        column=12,
-        length=1,
-    )
+    message, hint = "expected a string, got a number", "send a string"
+    assert error == Finding("wrong_type", message, hint, 0, "a", "/plan/0/name", line=3, column=12, length=1)
     assert (error.category, error.severity) == (Category.SCHEMA, Severity.ERROR)
 
 
@@ -118,9 +104,7 @@ def test_however_many_warnings_there_are_they_fail_no_plan(monkeypatch: pytest.M
 def test_more_steps_than_are_read_are_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validate, "MOST_STEPS", 2)
     report = validate_workflow([{"anything": 1}] * 3)
-    assert [(each.code, each.message, each.pointer) for each in report.errors] == [
-        ("too_long", "the workflow has 3 steps, the limit is 2", "")
-    ]
+    assert told(report) == [("too_long", "", "the workflow has 3 steps, the limit is 2")]
 
 
 def test_a_plan_without_steps_is_a_warning_once_its_list_is_a_list() -> None:
@@ -129,19 +113,13 @@ def test_a_plan_without_steps_is_a_warning_once_its_list_is_a_list() -> None:
     assert codes(validate_workflow("[@]").warnings) == []
 
 
-def calculate_tip(bill: float, percent: int = 10, note: str = "") -> str:
-    return f"{bill}{percent}{note}"
+def calculate_tip(bill: float, percent: int = 10, note: str = "") -> None: ...
 
 
-def calculate_discount(price: float) -> str:
-    return f"{price}"
+def calculate_discount(price: float) -> None: ...
 
 
-KNOWN = Capabilities(
-    tools=[calculate_tip, calculate_discount],
-    handlers=["notify"],
-    agents=["researcher"],
-)
+KNOWN = Capabilities(tools=[calculate_tip, calculate_discount], handlers=["notify"], agents=["researcher"])
 
 
 def tip(step_id: object, *depends_on: str, **inputs: Any) -> dict[str, Any]:
@@ -271,17 +249,11 @@ class FailingMapping(Mapping[str, Any]):
     __getitem__ = _fail
 
 
-class Endless(Mapping[str, Any]):
+class Endless(FailingMapping):
     """A mapping whose names never end."""
 
     def __iter__(self) -> Iterator[str]:
-        number = 0
-        while True:
-            yield str(number)
-            number += 1
-
-    def __len__(self) -> int:
-        return 1
+        return map(str, count())
 
     def __getitem__(self, name: str) -> Any:
         return None
@@ -311,8 +283,7 @@ def step(**fields: Any) -> WorkflowStep:
     return WorkflowStep(**{"step_id": "a", "description": "d", **fields})
 
 
-def workflow(**fields: Any) -> Workflow:
-    return Workflow(**fields)
+workflow: Any = Workflow  # takes other types than it says
 
 
 def with_input(value: object) -> list[dict[str, Any]]:
@@ -411,11 +382,9 @@ def test_what_is_broken_has_errors(what: str) -> None:
 def test_a_workflow_that_is_refused_cannot_be_written_so_that_it_is_taken(what: str) -> None:
     source: Any = BROKEN[what]
     try:
-        text = dump_workflow(source)
+        assert not validate_workflow(dump_workflow(source)).ok
     except ValueError as error:
         assert str(error).isascii()
-    else:
-        assert not validate_workflow(text).ok
 
 
 @pytest.mark.parametrize("source", [Endless(), shared_by_all(60)], ids=["endless", "shared"])
@@ -455,11 +424,9 @@ def test_the_report_is_the_same_near_the_recursion_limit(what: str) -> None:
         return descend(levels - 1) if levels else validate_workflow(source, SEARCHING)
 
     levels, reports = 0, list[Report]()
-    while True:  # until there is no room for a single call
-        try:
+    with suppress(RecursionError):  # there is no room for a single call
+        while True:
             reports.append(descend(levels))
-        except RecursionError:
-            break
-        levels += 25 if levels < sys.getrecursionlimit() - 250 else 1
+            levels += 25 if levels < sys.getrecursionlimit() - 250 else 1
     assert len(reports) > 50
     assert all(each == expected for each in reports)

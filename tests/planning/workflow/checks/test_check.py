@@ -55,12 +55,6 @@ def test_the_names_and_ids_of_steps(snapshot: SnapshotAssertion) -> None:
     assert findings_text(NAMES, KNOWN) == snapshot
 
 
-def test_a_name_with_all_the_words_of_another_means_that_one() -> None:
-    known = Capabilities(tools=["calculate_discount", "calculate_tip", "get_weather"])
-    (found,) = findings(plan(step("a", name="calculate_tip_amount")), known)
-    assert found.hint == "did you mean calculate_tip?"
-
-
 def test_where_there_are_none_of_a_kind_the_hint_says_so() -> None:
     steps = step("a"), step("b", type="handler"), thought("c", agent="x")
     assert [(each.code, each.message, each.hint) for each in findings(plan(*steps), Capabilities())] == [
@@ -251,18 +245,6 @@ def test_references_in_the_inputs_of_steps(snapshot: SnapshotAssertion) -> None:
     assert findings_text(REFERENCES) == snapshot
 
 
-def test_a_long_chain_of_steps_that_all_refer_far_back_has_findings_for_each_step() -> None:
-    size = 150
-    plain = {0: step("0"), 1: step("1", "0"), size - 1: step(str(size - 1), str(size - 2))}
-    chain = [
-        plain.get(at)
-        or step(str(at), str(at - 1), inputs={"x": f"${{{at // 2 - 1}.output}} ${{{size - 1}.output}}"})
-        for at in range(size)
-    ]
-    codes = sorted(each.code for each in findings(plan(*chain)))
-    assert codes == ["indirect_reference"] * (size - 3) + ["undeclared_dependency"] * (size - 3)
-
-
 REFERENCE = "${f.output.x}"
 
 
@@ -329,11 +311,8 @@ class Bounds(pydantic.BaseModel):
     kind: Literal[7] = 7
 
 
-def nothing(_parameters: Any) -> None: ...
-
-
 def tool(name: str, parameters: Any, **options: Any) -> Tool:
-    return Tool(name, "A tool.", nothing, parameters=parameters, **options)
+    return Tool(name, "A tool.", lambda given: None, parameters=parameters, **options)
 
 
 class Raising(pydantic.BaseModel):
@@ -456,16 +435,11 @@ def test_the_work_grows_with_the_number_of_places_with_references() -> None:
 
 
 DISC = {"kind": "disc", "side": "s", "radius": 2}
+SEARCH = {"query": "a", "limit": 5, "day": "2026-01-31", "order": "old", "tags": ["x"], "options": {"a": [1]}}
 GOOD: list[tuple[str, dict[str, Any]]] = [
-    (
-        "search",
-        {"query": "a", "limit": 5, "day": "2026-01-31", "order": "old", "tags": ["x"], "options": {"a": [1]}},
-    ),
+    ("search", SEARCH),
     ("letter", {"to": {"street": "a", "number": 1}, "copies": [{"street": "b", "number": 2}]}),
-    (
-        "bounds",
-        {"names": ["a", "b"], "count": 5, "word": "x" * 20, "codes": ["AB"], "place": None, "kind": 7},
-    ),
+    ("bounds", RIGHT | {"names": ["a", "b"], "codes": ["AB"], "place": None, "kind": 7}),
     ("facts", {"query_type": "place", "parameters": {"street": "a", "number": 1}}),
     ("draw", {"shape": DISC, "more": [{"kind": "square", "side": 1}, DISC]}),
 ]

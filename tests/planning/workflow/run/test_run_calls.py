@@ -106,10 +106,9 @@ def test_steps_are_held_to_the_limits_of_the_collection_that_their_tools_are_fro
 
 
 def calling(kind: str, function: Any, **fields: Any) -> tuple[WorkflowStep, Capabilities]:
-    """A step that calls this function as a tool, a handler or an agent, and what it needs."""
+    """A step that calls this function as a handler or an agent, and what it needs."""
     named: dict[str, Any] = {"agent": "it"} if kind == "agent" else {"type": kind, "name": "it"}
-    given = [plain_tool("it", function)] if kind == "tool" else {"it": function}
-    return thought("a", **named, **fields), Capabilities(**{f"{kind}s": given})
+    return thought("a", **named, **fields), Capabilities(**{f"{kind}s": {"it": function}})
 
 
 def by_name(left: int, right: int) -> int:
@@ -248,11 +247,11 @@ LASTING = [ValueError("wrong"), ToolError("refused"), {"success": False, "error"
 
 def run(*failures: Any, retries: int, **options: Any) -> tuple[int, Any, list[StepRecord], tuple[str, ...]]:
     """A step whose tool fails in these ways and then works: its calls, its outcome, its records and notes."""
-    session, calls = Session(), list[int]()
+    session, calls, left = Session(), list[int](), iter(failures)
 
     def work() -> Any:
         calls.append(1)
-        failure = failures[len(calls) - 1] if len(calls) <= len(failures) else len(calls)
+        failure = next(left, len(calls))
         if isinstance(failure, BaseException):
             raise failure
         return failure

@@ -390,7 +390,11 @@ def canary(calls: list[str], base: type[Any] = object) -> Any:
     """An object whose every special method writes its name down, and then does harm if it can."""
 
     def recorded(name: str) -> Any:
-        return lambda *_given, **_named: calls.append(name) or True
+        def told(*_given: object, **_named: object) -> bool:
+            calls.append(name)
+            return True
+
+        return told
 
     @property  # type: ignore[misc]  # what is read of it is a lie on purpose
     def claimed(_self: object) -> type:

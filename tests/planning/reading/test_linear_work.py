@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from types import FrameType
 from typing import Any
 
 import pytest
 
-from planning.reading import places, read, read_document, repair, values
+from laws import work_of
+from planning.reading import places, read, repair, values
 from planning.workflow import validate_workflow
 from planning.workflow.wire.form import WORKFLOW
 
@@ -52,19 +52,7 @@ REPEATED: dict[str, tuple[str, str, str]] = {
 
 def work(text: str) -> int:
     """How many calls the check of a text takes, in Python and in C."""
-    calls = 0
-
-    def count(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal calls
-        calls += event in {"call", "c_call"}
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        validate_workflow(text)
-    finally:
-        sys.setprofile(before)
-    return calls
+    return work_of(lambda: validate_workflow(text))
 
 
 @pytest.mark.parametrize("what", REPEATED)
@@ -111,13 +99,8 @@ def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pyt
     monkeypatch.setattr(values, "MOST_WORK", 10)
     report = validate_workflow("[" + "{a: 1}, " * 20 + "]")
     stops = [(each.message, each.hint, each.column) for each in report.errors if each.code == "too_long"]
-    assert stops == [
-        (
-            "too much of the text is not plain JSON; it was read up to here",
-            "send plain JSON, or a shorter workflow",
-            23,
-        )
-    ]
+    message = "too much of the text is not plain JSON; it was read up to here"
+    assert stops == [(message, "send plain JSON, or a shorter workflow", 23)]
 
 
 def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
@@ -125,18 +108,12 @@ def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
 ) -> None:
     monkeypatch.setattr(read, "_MOST_READINGS", 2)
     text = f"[{STEP}]" + " so {a: 1}" * 9
-    report = validate_workflow(text)
-    assert [(each.code, each.message, each.hint, each.column) for each in report.errors] == [
-        (
-            "too_long",
-            "the text has too many lists and objects; it was read up to here",
-            "send only the workflow",
-            text.index("so", len(STEP) + 22) + 4,
-        )
-    ]
-    (stopped,) = (each for each in read_document(text, WORKFLOW).found if each.code == "too_long")
     start = text.index("so", len(STEP) + 22) + 3
-    assert stopped.span == (start, start + 1)
+    message = "the text has too many lists and objects; it was read up to here"
+    assert [
+        (each.code, each.message, each.hint, each.column, each.length)
+        for each in validate_workflow(text).errors
+    ] == [("too_long", message, "send only the workflow", start + 1, 1)]
 
 
 @pytest.mark.parametrize("around", [1, 50])

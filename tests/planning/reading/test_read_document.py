@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from plan_findings import nested
+from syrupy.assertion import SnapshotAssertion
 
-from planning.reading import ANYTHING, Document, Unreadable, read, read_document, read_json
-from planning.reading.found import Found, Path
+from planning.reading import ANYTHING, Document, Unreadable, answers_in, read, read_document, read_json
+from planning.reading.found import Found, Path, Wanted
 from planning.workflow.wire.form import WORKFLOW
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
@@ -49,14 +51,6 @@ UNPACK = "send the workflow itself, not a string that contains it"
 )
 def test_a_text_without_any_plan_is_told_what_to_send(text: str, message: str, hint: str) -> None:
     assert told(read_document(text, WORKFLOW)) == [("no_json", message, hint, (0, 1))]
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [(None, "there is no workflow"), (5, "expected a workflow as text, got a value of type int")],
-)
-def test_what_is_no_text_is_told_so(given: object, message: str) -> None:
-    assert [each.message for each in read_document(given, WORKFLOW).found] == [message]
 
 
 def test_bytes_that_are_not_utf8_are_an_error_at_the_first_of_them_and_read_all_the_same() -> None:
@@ -168,25 +162,6 @@ def test_a_plan_is_found_among_other_text_and_brackets(text: str, value: Any, fo
     assert (document.value, brief(document)) == (value, found)
 
 
-# --- places that a repair must not move
-
-
-@pytest.mark.parametrize("value", ["None", "'x'", "''", "+1", "true", '"x"'])
-@pytest.mark.parametrize("gap", ["", " ", "/* c */", "\u00a0"])
-def test_a_value_ends_where_it_ends_whatever_was_repaired_in_it_and_behind_it(value: str, gap: str) -> None:
-    document = read_document(f"[{gap}{value}{gap},]", WORKFLOW)
-    start = 1 + len(gap)
-    assert document.span(Found("c", "m", "h", (0,))) == (start, start + len(value))
-
-
-@pytest.mark.parametrize("quote", ["'", '"'])
-def test_a_character_with_a_backslash_starts_at_the_backslash(quote: str) -> None:
-    document = read_document(f"[{quote}a\\'b{quote},]", WORKFLOW)
-    assert document.value == ["a'b"]
-    spans = [document.span(Found("c", "m", "h", (0,), within=(at, at + 1))) for at in range(3)]
-    assert spans == [(2, 3), (3, 5), (5, 6)]
-
-
 # --- what could not be read
 
 
@@ -199,14 +174,11 @@ def test_a_value_that_cannot_be_read_says_why_and_where() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("path", "is_broken"),
-    [((), False), ((0,), True), ((1,), False), ((0, "x"), True), ((1, "step_id"), False)],
-)
-def test_a_step_that_lacks_what_could_not_be_read_is_broken(path: Path, is_broken: bool) -> None:
+def test_a_step_that_lacks_what_could_not_be_read_is_broken() -> None:
     document = read_document('[{"step_id": "a", "x": @}, {"step_id": "b"}]', WORKFLOW)
     assert document.value == [{"step_id": "a"}, {"step_id": "b"}]
-    assert document.is_broken(path) is is_broken
+    paths: list[Path] = [(), (0,), (1,), (0, "x"), (1, "step_id")]
+    assert [path for path in paths if document.is_broken(path)] == [(0,), (0, "x")]
 
 
 @pytest.mark.parametrize(
@@ -224,6 +196,173 @@ def test_what_python_takes_for_json_is_refused_in_a_fence_too(
     text: str, code: str, span: tuple[int, int]
 ) -> None:
     document = read_document(f"```json\n{text}\n```", ANYTHING)
-    assert [(each.code, document.span(each)) for each in document.errors] == [
-        (code, (span[0] + 8, span[1] + 8))
+    found = [(each.code, document.span(each)) for each in document.errors]
+    assert found == [(code, (span[0] + 8, span[1] + 8))]
+
+
+# --- what is said of a text, word for word
+
+FAULTY = (
+    '["a "b" c"]',
+    '[{"a": "x" y}]',
+    '{"a"b": 1}',
+    "[1 2]",
+    "[1 X]",
+    "[,]",
+    "[@]",
+    "{, a: 1}",
+    "{1: 2}",
+    '{"a" 1}',
+    "[NaN]",
+    "[nul]",
+    "[01]",
+    '["\\q"]',
+    '["\\\n"]',
+    '["\ud800"]',
+    "[1, 2",
+    '["a"',
+    "[1]]",
+    'X [{"step_id": "a"}]',
+    '"[\\"\\uD83D\\uDE00\\"]"',
+    '["a": 1]',
+    '<think>So [{"step_id": "a"}]',
+    '"steps": [{"step_id": "a"}]',
+    '[{"step_id": "a"}], "x": 1',
+    '[{"step_id": "a", "inputs": {"q": 1, "depends_on": []}]',
+    '{"plan": {"step_id": "a"}, "note": 1}}',
+    '[{"a": [1}]]',
+    "[1],x",
+    "[nan, -inf]",
+)
+REPAIRED = (
+    "```json\n[1]\n```",
+    "[1] // a",
+    "[1, // a\n2, # b\n3]",
+    "[1,]",
+    "[[1,],]",
+    "[1], ",
+    "[[1]\n[2]]",
+    "['a']",
+    "['a', 'b']",
+    "{a: 1}",
+    "{a: 1, b: 2}",
+    "[None]",
+    "[None, True]",
+    "[.5]",
+    "[.5, +1]",
+    '["\\x41"]',
+    '["\\x41", "\\x42"]',
+    "[1,\xa02]",
+    "[1,\xa02,\xa03]",
+    '["a\tb"]',
+    '["a\tb\tc"]',
+    '[{"a": [1}]',
+    "[1]]",
+    "[1]]]",
+    "[1]: 2",
+)
+ANY_JSON = ("[1]", "<think>[2]</think>[1]", "[1] [2]", '[1] {"a": 1}', "[@ [2]")
+NO_JSON = "use text, numbers, booleans, None, lists and mappings with text as names"
+
+
+def findings(document: Document) -> str:
+    """What was read, and every finding with its place."""
+    lines = [
+        f"- {each.code} at {document.span(each)}: {each.message}; {each.hint}" for each in document.found
     ]
+    return "\n".join([f"= {document.value!a}", *lines])
+
+
+@pytest.mark.parametrize(
+    ("texts", "wanted"),
+    [(FAULTY, WORKFLOW), (REPAIRED, WORKFLOW), (ANY_JSON, ANYTHING)],
+    ids=["faulty", "repaired", "any JSON"],
+)
+def test_a_text_is_read_with_these_findings(
+    texts: tuple[str, ...], wanted: Wanted, snapshot: SnapshotAssertion
+) -> None:
+    blocks = [f"{text!a}\n{findings(read_document(text, wanted))}\n" for text in texts]
+    assert "\n".join(blocks) == snapshot
+
+
+DAMAGED = {
+    "a workflow": ('[{"step_id":"a","inputs":{"q":[1,-2.5]}},\n{"step_id":"b","goal":null}]', WORKFLOW),
+    "a fence": ('So:\n```json\n{"step_id": "a"}\n{"step_id": "b"}\n```\nOr [1]?', WORKFLOW),
+    "loose JSON": ("{a: 'x', /* c */ \"b\": [+1, None, 'y\\n'],\n c: \"d\"} // end", ANYTHING),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), DAMAGED.values(), ids=DAMAGED)
+def test_one_character_too_few_or_too_many_gives(
+    text: str, wanted: Wanted, snapshot: SnapshotAssertion
+) -> None:
+    lines = []
+    for place in range(len(text) + 1):
+        for extra in ("", *',"]{'):
+            damaged = text[:place] + extra + text[place + (not extra) :]
+            document = read_document(damaged, wanted)
+            found = " ".join(f"{each.code}{document.span(each)}" for each in document.found)
+            lines.append(f"{place}{extra}: {document.value!a} {found}".replace(", ", ","))
+    assert "\n".join(lines) + "\n" == snapshot
+
+
+def test_two_names_that_become_the_same_are_said() -> None:
+    found = read_document({"a\ud800": 1, "a?": 2}, WORKFLOW).found
+    assert [(each.code, each.message, each.hint, each.path) for each in found] == [
+        ("lone_surrogate", "half of a surrogate pair", "send the whole character", ()),
+        ("duplicate_key", "two fields have the same name", "send each field once", ("a?",)),
+    ]
+
+
+def test_a_fence_that_never_ends_holds_the_answer_too() -> None:
+    wanted = Wanted("answer", names=("a",), is_fenced_first=True)
+    assert read_document('Here it is:\n```json\n{"a": 2}', wanted).value == {"a": 2}
+
+
+LOOP: list[Any] = []
+LOOP.append({"again": LOOP})
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ([10**5000], ("bad_number", "a number that is too large to be kept", "send it as text", (0,))),
+        ([float("-inf")], ("not_a_number", "-inf is not a JSON value", "send a number or null", (0,))),
+        (["\ud800"], ("lone_surrogate", "half of a surrogate pair", "send the whole character", (0,))),
+        ({"a": {1: 2}}, ("not_json", "a field name is a value of type int, not a string", NO_JSON, ("a",))),
+        ([object()], ("not_json", "a value of type object is not a JSON value", NO_JSON, (0,))),
+        (LOOP, ("too_deep", "it contains itself", "send flatter values", (0, "again"))),
+        (nested(64), ("too_deep", "nested deeper than 64 levels", "send flatter values", (0,) * 64)),
+    ],
+)
+def test_a_value_that_json_does_not_have_is_said_with_its_path(
+    given: Any, found: tuple[str, str, str, Path]
+) -> None:
+    document = read_document(given, WORKFLOW)
+    assert [(each.code, each.message, each.hint, each.path) for each in document.found] == [found]
+
+
+@pytest.mark.parametrize("path", [(0, "x"), (0, "x", "y"), (0, 0)])
+def test_a_path_that_leads_into_a_number_ends_there(path: Path) -> None:
+    assert read_document("[12]", WORKFLOW).span(Found("c", "m", "h", path)) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        ("SELECT 1", ["SELECT 1"]),
+        ("`SELECT 1`", ["SELECT 1"]),
+        ("```SELECT 1```", ["SELECT 1"]),
+        ("```\nSELECT 1\n```", ["SELECT 1"]),
+        ("```sql\nSELECT 1\n```", ["SELECT 1"]),
+        ("```SELECT a\nFROM b\n```", ["SELECT a\nFROM b"]),
+        ("```python\nSELECT 1\n```\n```\nSELECT 2\n```", ["SELECT 1", "SELECT 2"]),
+        ("```python\nSELECT 1\n```\n```sql\nSELECT 2\n```", ["SELECT 2"]),
+        ('```json {"a": 1}```', ['{"a": 1}']),
+        ("```json [1]```", ["[1]"]),
+    ],
+)
+def test_the_answers_in_a_text_are_what_its_fences_hold_or_the_text_itself(
+    text: str, answers: list[str]
+) -> None:
+    assert answers_in(text, {"sql"}) == answers

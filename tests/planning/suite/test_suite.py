@@ -279,7 +279,7 @@ def test_a_done_step_takes_more_evidence() -> None:
 def test_the_examples_of_edits_are_what_they_answer(session: Session) -> None:
     tools = PlanningToolsSection(session=session, policy=PlanPolicy(agent_edits=True)).tools()
     toolbox = Toolbox(tools, session=session)
-    for tool in tools[-2:]:
+    for tool in (tools[-2], tools[-1]):
         toolbox.invoke("planning_setup_plan", SetupPlan("o", (NewPlanStep("x"),) * 3))
         (example,) = tool.examples
         assert toolbox.call(tool.name, example.arguments).message == example.message

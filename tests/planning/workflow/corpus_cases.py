@@ -23,16 +23,13 @@ import attrs
 
 from planning.workflow.codes import CODES
 
-__all__ = ["KNOWN", "NOTHING", "Case", "Expected", "corpus", "exact", "read_cases"]
-
 FOLDER = Path(__file__).parent / "corpus"
 KNOWN = {
     "tools": ("search", "fetch", "summarise"),
     "handlers": ("notify", "store"),
     "agents": ("researcher",),
 }
-NOTHING = object()
-"""No value is said."""
+NOTHING = object()  # no value is said
 
 _MARK = re.compile(r"<<([^<>\n]+)>>")
 _HEAD = '"step_id": "{0}", "description": "Do {0}."'
@@ -60,14 +57,6 @@ class Case:
     parsed: Any = attrs.field(default=NOTHING, repr=False)
     known: dict[str, tuple[str, ...]] = attrs.field(factory=lambda: dict(KNOWN))
     finished: bool = False
-
-    @property
-    def is_ok(self) -> bool:
-        return all(CODES[each.code].severity == "warning" for each in self.findings)
-
-    @property
-    def has_value(self) -> bool:
-        return self.value is not NOTHING
 
 
 def exact(value: object) -> str:
@@ -99,28 +88,19 @@ def read_cases(path: Path) -> Iterator[Case]:
 
 
 def _case(name: str, parts: dict[str, list[str]]) -> Case:
+    read = {part: _read_marked("\n".join(lines).rstrip("\n"), name) for part, lines in parts.items()}
+    text, findings = read.pop("text")
     known, value, parsed = dict(KNOWN), NOTHING, NOTHING
-    text: str | None = None
-    findings: tuple[Expected, ...] = ()
-    for part, lines in parts.items():
+    for part, (written, _) in read.items():
         what, _, names = part.partition(" ")
-        written = "\n".join(lines).rstrip("\n")
         if what in KNOWN:
             known[what] = tuple(filter(None, names.split(", ")))
-        elif part == "text":
-            text, findings = _read_marked(written, name)
-        elif part == "value":
-            value = json.loads(_read_marked(written, name)[0])
-        elif part == "value same":
-            value = json.loads(text or "")
-        elif part == "finished":
-            continue
+        elif what == "value":
+            value = json.loads(text if names == "same" else written)
         elif part == "parsed":
-            parsed = json.loads(_read_marked(written, name)[0])
-        else:
+            parsed = json.loads(written)
+        elif part != "finished":
             raise ValueError(f"{name}: {part!r} is no part of a case")
-    if text is None:
-        raise ValueError(f"{name}: no text")
     return Case(name, text, findings, value, parsed, known, "finished" in parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -88,16 +88,15 @@ def restored(session: Session) -> Session:
 def heard(session: Session) -> list[StepRecord]:
     """What the bus tells of steps from now on."""
     records: list[StepRecord] = []
-
-    def hear(event: StepChanged) -> None:
-        records.append(event.record)
-
-    session.bus.subscribe(StepChanged, hear)
+    session.bus.subscribe(StepChanged, lambda event: records.append(event.record))
     return records
 
 
-def changes(records: Iterable[StepRecord]) -> list[tuple[str, str]]:
-    return [(each.step_id, each.status) for each in records]
+def refusal(kind: type[Exception], call: Callable[..., object], *given: Any, **options: Any) -> str:
+    """The message of the error that a call raises."""
+    with pytest.raises(kind) as refused:
+        call(*given, **options)
+    return str(refused.value)
 
 
 class Bench:

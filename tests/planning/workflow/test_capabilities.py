@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import pytest
+from run_cases import refusal
 
 from planning.tools import BaseTool, Tool, Toolbox, ToolRegistry, ToolSpec
 from planning.workflow import Capabilities
@@ -32,11 +33,6 @@ class Nameless(BaseTool):
 MAIL = Mail()
 LOOK = Tool("look", "Look.", search)
 FACTS = ToolSpec("facts", {"search": None}, "facts", function=lambda query_type, parameters: None)
-
-
-def names(capabilities: Capabilities) -> list[str]:
-    assert capabilities.tools is not None
-    return list(capabilities.tools)
 
 
 @pytest.mark.parametrize(
@@ -69,16 +65,11 @@ def test_a_bare_name_is_enough() -> None:
 
 
 def test_a_function_becomes_a_tool_under_the_name_that_it_is_given() -> None:
-    capabilities = Capabilities(tools={"repos/get.file": search})
-    assert capabilities.tools is not None
-    tool = capabilities.tools["repos/get.file"]
-    assert tool is not None
-    assert (tool.name, tool.description, list(tool.parameters_schema()["properties"])) == (
-        "repos/get.file",
-        "Search the web.",
-        ["query", "limit"],
-    )
-    assert names(Capabilities(tools=[search])) == ["search"]
+    tools: Any = Capabilities(tools={"repos/get.file": search}).tools
+    tool = tools["repos/get.file"]
+    assert (tool.name, tool.description) == ("repos/get.file", "Search the web.")
+    assert list(tool.parameters_schema()["properties"]) == ["query", "limit"]
+    assert [*(Capabilities(tools=[search]).tools or ())] == ["search"]
 
 
 def placed(text: str, /) -> None: ...
@@ -105,8 +96,6 @@ NO_TOOL: list[tuple[Any, str]] = [
         "'send mail' cannot be a tool's name: use 1 to 128 letters, digits, _, -, . and /",
     ),
 ]
-
-
 WANTED = "tools must be a registry, a toolbox, a mapping by name, names or declarations; got "
 NAMELESS = "in tools has no name; pass a mapping from a name to it"
 REFUSED: list[tuple[Any, str]] = [
@@ -126,9 +115,9 @@ REFUSED: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("given", "message"), [*NO_TOOL, *REFUSED])
 def test_what_cannot_be_a_tool_is_refused_where_it_is_given(given: Any, message: str) -> None:
-    with pytest.raises((TypeError, ValueError)) as refusal:
+    with pytest.raises((TypeError, ValueError)) as refused:
         Capabilities(tools=given)
-    assert str(refusal.value) == message
+    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize(("given", "message"), NO_TOOL[:-1])
@@ -136,9 +125,7 @@ def test_what_cannot_be_a_tool_is_refused_where_it_is_given(given: Any, message:
 def test_so_is_a_handler_or_an_agent_that_cannot_be_called_by_name(
     kind: str, given: Any, message: str
 ) -> None:
-    with pytest.raises(TypeError) as refusal:
-        Capabilities(**{kind: given})
-    assert str(refusal.value) == message
+    assert refusal(TypeError, Capabilities, **{kind: given}) == message
     assert list(getattr(Capabilities(**{kind: {"send mail": search}}), kind)) == ["send mail"]
 
 
@@ -157,6 +144,6 @@ def test_capabilities_cannot_be_changed() -> None:
     given = {"look": LOOK}
     capabilities = Capabilities(tools=given)
     given["more"] = LOOK
-    assert names(capabilities) == ["look"]
+    assert capabilities.tools == {"look": LOOK}
     with pytest.raises(TypeError):
         capabilities.tools["more"] = LOOK  # type: ignore[index]  # that is what is tested

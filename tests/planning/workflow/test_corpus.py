@@ -17,15 +17,13 @@ from planning.workflow.codes import CODES, Category
 from planning.workflow.wire.form import WORKFLOW
 
 _STEP = {"description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
-_INPUTS = (
-    '[{"step_id": "a", "description": "d", "type": "tool", "name": "search", "depends_on": [], '
-    '"inputs": {"x": '
-)
+_INPUTS = json.dumps([{"step_id": "a", **_STEP, "inputs": {"x": 0}}]).partition("0")[0]
+_REST = '}, "depends_on": []}]'
 
 
 def large_cases() -> list[Case]:
-    allowed = _INPUTS + "[" * 61 + "]" * 61 + "}}]"
-    one_more = _INPUTS + "[" * 62 + "]" * 62 + "}}]"
+    allowed = _INPUTS + "[" * 61 + "]" * 61 + _REST
+    one_more = _INPUTS + "[" * 62 + "]" * 62 + _REST
     lists, objects = "[" * 10_000, '{"a":' * 10_000
     prose = "Once more, then.\n" * 20_000
     steps = [{"step_id": f"s{number}", **_STEP} for number in range(2_000)]
@@ -43,7 +41,7 @@ def large_cases() -> list[Case]:
         too_deep(one_more, len(_INPUTS) + 62),
         too_deep(lists, 65),
         too_deep(objects, 64 * 5 + 1),
-        Case("A string of a million characters is read.", f'{_INPUTS}"{"x" * 1_000_000}"}}}}]', ()),
+        Case("A string of a million characters is read.", f'{_INPUTS}"{"x" * 1_000_000}"{_REST}', ()),
         Case(
             "Much prose before a plan is passed over.",
             f"{prose}{json.dumps(steps[:1])}",
@@ -67,7 +65,7 @@ def test_a_plan_gives_the_findings_and_the_value_that_its_case_says(case: Case) 
     check_words(report)
     if case.parsed is not NOTHING:
         assert report.parsed_plan == case.parsed
-    if case.has_value:
+    if case.value is not NOTHING:
         assert exact(read_document(case.text, WORKFLOW, is_finished=case.finished).value) == exact(case.value)
         parsed = validate_workflow(case.value, known)
         assert of_the_plan(parsed) == of_the_plan(report), "a plan that comes parsed has the same findings"
@@ -80,7 +78,7 @@ def check_findings(case: Case, report: Report) -> None:
     found = report.errors + report.warnings
     places = sorted((each.line, each.column, each.code) for each in found)
     assert places == sorted((each.line, each.column, each.code) for each in case.findings)
-    assert report.ok is case.is_ok
+    assert report.ok is all(CODES[each.code].severity == "warning" for each in case.findings)
     pointed = [(each.line, each.column, each.code, each.pointer) for each in found]
     said = [each for each in case.findings if each.pointer is not None]
     assert [each for each in said if (each.line, each.column, each.code, each.pointer) not in pointed] == []

@@ -16,14 +16,11 @@ from planning.reading import read_document
 from planning.workflow import validate_workflow
 from planning.workflow.wire.form import WORKFLOW
 
-Layout = Callable[[Any], str]
-
-LAYOUTS: dict[str, Layout] = {
-    "compact": lambda value: json.dumps(value, separators=(",", ":")),
-    "on one line": json.dumps,
-    "indented": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
-}
-
+LAYOUTS: list[Callable[[Any], str]] = [
+    lambda value: json.dumps(value, separators=(",", ":")),
+    json.dumps,
+    lambda value: json.dumps(value, indent=2, ensure_ascii=False),
+]
 BASES: dict[str, Any] = json.loads(Path(__file__).with_name("broken_plans.json").read_text())
 """Plans whose inputs are as easily taken for something else as can be."""
 
@@ -34,7 +31,6 @@ class Token(NamedTuple):
     kind: str
     start: int
     end: int
-    is_key: bool
 
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[-+.\w]+')
@@ -42,12 +38,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[-+.\w]+')
 
 def tokens(text: str) -> list[Token]:
     return [
-        Token(
-            part[0][0] if part[0][0] in '"[]{},:' else "w",
-            part.start(),
-            part.end(),
-            part[0][0] == '"' and text[part.end() :].lstrip().startswith(":"),
-        )
+        Token(part[0][0] if part[0][0] in '"[]{},:' else "w", part.start(), part.end())
         for part in _TOKEN.finditer(text)
     ]
 
@@ -78,12 +69,11 @@ def _strings(change: Callable[[str], str]) -> Callable[[str], Iterator[str]]:
 
 
 def _words(new: dict[str, str]) -> Callable[[str], Iterator[str]]:
-    def made(text: str) -> Iterator[str]:
-        for each in tokens(text):
-            if each.kind == "w" and text[each.start : each.end] in new:
-                yield _swap(text, each, new[text[each.start : each.end]])
-
-    return made
+    return lambda text: (
+        _swap(text, each, new[text[each.start : each.end]])
+        for each in tokens(text)
+        if each.kind == "w" and text[each.start : each.end] in new
+    )
 
 
 def _trailing_commas(text: str) -> Iterator[str]:
@@ -100,15 +90,10 @@ def _lost_quotes(text: str) -> Iterator[str]:
             yield text[: each.end - 1] + text[each.end :]
 
 
-def _lost_backslashes(text: str) -> Iterator[str]:
-    """Where a quote stands within a string."""
-    for found in re.finditer(r'\\"', text):
-        yield text[: found.start()] + text[found.start() + 1 :]
-
-
-def _raw_breaks(text: str) -> Iterator[str]:
-    for found in re.finditer(r"(?<!\\)\\n", text):
-        yield text[: found.start()] + "\n" + text[found.end() :]
+def _at_each(pattern: str, new: str) -> Callable[[str], Iterator[str]]:
+    return lambda text: (
+        text[: found.start()] + new + text[found.end() :] for found in re.finditer(pattern, text)
+    )
 
 
 def _around(text: str) -> Iterator[str]:
@@ -157,8 +142,8 @@ FAULTS: dict[str, Callable[[str], Iterator[str]]] = {
     "quotes that have a backslash": _strings(lambda string: f'\\"{string}\\"'),
     "a quote is missing": _lost_quotes,
     "a quote too many": _inserted_behind('"'),
-    "a quote without its backslash": _lost_backslashes,
-    "a line break within a string": _raw_breaks,
+    "a quote without its backslash": _at_each(r'\\(?=")', ""),
+    "a line break within a string": _at_each(r"(?<!\\)\\n", "\n"),
     "words of Python": _words({"true": "True", "false": "False", "null": "None"}),
     "words of no language": _words({"true": "yes", "false": "no", "null": "undefined"}),
     "numbers in other forms": _words({"1": "+1", "5.0": "5.", "0.5": ".5", "3": "03", "4": "0x4"}),
@@ -179,7 +164,7 @@ whose closing bracket is missing, and is read as that.
 
 def laid_out(value: Any, change: Callable[[str], Iterable[str]]) -> Iterator[str]:
     """What a change makes of a value in each layout, in turns: every place is changed, in one of them."""
-    for turn, layout in enumerate(LAYOUTS.values()):
+    for turn, layout in enumerate(LAYOUTS):
         yield from islice(change(layout(value)), turn, None, len(LAYOUTS))
 
 
@@ -193,11 +178,8 @@ def is_json(text: str) -> bool:
 
 
 def read(text: str, *, is_finished: bool = False) -> Any:
-    return meant(read_document(text, WORKFLOW, is_finished=is_finished).value)
-
-
-def meant(value: Any) -> Any:
     """A document, or the plan of one step that a single step is read as."""
+    value = read_document(text, WORKFLOW, is_finished=is_finished).value
     return [value] if isinstance(value, dict) and "step_id" in value else value
 
 

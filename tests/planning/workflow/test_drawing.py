@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from run_cases import thought
 from syrupy.assertion import SnapshotAssertion
 
-from planning.workflow import Workflow, WorkflowStep
+from planning.workflow import Workflow
 from planning.workflow.drawing import mermaid
 
 HOSTILE = (
@@ -29,32 +29,26 @@ HOSTILE = (
 )
 
 
-def step(step_id: str, *depends_on: str, **fields: Any) -> WorkflowStep:
-    return WorkflowStep(
-        **{"step_id": step_id, "description": f"Do {step_id}", **fields}, depends_on=depends_on
-    )
-
-
 WORKFLOWS = {
     "kinds": Workflow(
         steps=(
-            step("a", description="Look it up", type="tool", name="search"),
-            step("b", "a", description="Make it short", type="handler", name="summarise"),
-            step("c", "b", description="Judge it", agent="critic"),
-            step("d", "a", "c", description="What does that mean?"),
-            step("e", description=""),
+            thought("a", description="Look it up", type="tool", name="search"),
+            thought("b", "a", description="Make it short", type="handler", name="summarise"),
+            thought("c", "b", description="Judge it", agent="critic"),
+            thought("d", "a", "c", description="What does that mean?"),
+            thought("e", description=""),
         )
     ),
     "states": Workflow(
         steps=(
-            step("open", status="completed"),
-            step("rates", "open", status="completed", skipped=True),
-            step("bank", "open", status="failed"),
-            step("cash", "open", status="in_progress"),
-            step("close", "rates", "bank", "cash"),
+            thought("open", status="completed"),
+            thought("rates", "open", status="completed", skipped=True),
+            thought("bank", "open", status="failed"),
+            thought("cash", "open", status="in_progress"),
+            thought("close", "rates", "bank", "cash"),
         ),
     ),
-    "hostile": Workflow(steps=tuple(step(text, description=text, agent=text) for text in HOSTILE)),
+    "hostile": Workflow(steps=tuple(thought(text, description=text, agent=text) for text in HOSTILE)),
     "empty": Workflow(goal="Nothing to do"),
 }
 
@@ -94,7 +88,7 @@ def test_a_workflow_as_a_flowchart(name: str, snapshot: SnapshotAssertion) -> No
 
 @given(st.text(st.characters(exclude_categories=["Cs"])) | st.lists(st.sampled_from(HOSTILE)).map(" ".join))
 def test_the_label_of_a_node_is_the_text_and_nothing_else(text: str) -> None:
-    (label,) = labels(mermaid(Workflow(steps=(step("id", description=text),))))
+    (label,) = labels(mermaid(Workflow(steps=(thought("id", description=text),))))
     short = " ".join(text.split())
     short = short if len(short) <= 80 else short[:79].rstrip() + "…"
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in short)

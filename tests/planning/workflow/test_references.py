@@ -12,12 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning.workflow.references import (
-    NoReference,
-    Reference,
-    StepIds,
-    parse_references,
-)
+from planning.workflow.references import NoReference, Reference, StepIds, parse_references
 
 CASES: dict[str, list[Any]] = json.loads(Path(__file__).with_name("references.json").read_text())
 IDS = StepIds(["fetch", "a.b", "a", "a.output", "a.output.b", "get.outputs", "", " ", "${", "}"])

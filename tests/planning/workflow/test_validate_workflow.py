@@ -1,20 +1,27 @@
-"""The one door: every finding once, in order, with its place in text, document and plan."""
+"""Every source has a report that never raises: each finding once, in order, with its place."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import count
+from types import MappingProxyType
+from typing import Any, NoReturn
 
 import pytest
-from plan_findings import plan, thought
+from plan_findings import nested, plan, thought
 from syrupy.assertion import SnapshotAssertion
 
+from planning.reading import python_values
 from planning.workflow import (
     Capabilities,
     Finding,
     Report,
     Workflow,
     WorkflowStep,
+    dump_workflow,
     validate,
     validate_workflow,
 )
@@ -27,30 +34,14 @@ def codes(findings: tuple[Finding, ...]) -> list[str]:
     return [each.code for each in findings]
 
 
-def test_a_valid_plan_is_a_workflow_and_nothing_else() -> None:
-    step = WorkflowStep(step_id="a", description="d", type="tool", name="search")
-    assert validate_workflow(json.dumps([STEP])) == Report(
-        errors=(), warnings=(), workflow=Workflow(steps=(step,)), parsed_plan=[STEP]
-    )
-
-
 def test_a_finding_has_its_place_in_the_text_in_the_document_and_in_the_plan() -> None:
     text = (
         '{"plan": [\n  {"step_id": "a", "description": "d", "type": "tool",\r\n'
         '   "name": 7, "inputs": {}, "depends_on": []}]}'
     )
     (error,) = validate_workflow(text).errors
-    assert error == Finding(
-        code="wrong_type",
-        message="expected a string, got a number",
-        hint="send a string",
-        step_index=0,
-        step_id="a",
-        pointer="/plan/0/name",
-        line=3,
-        column=12,
-        length=1,
-    )
+    message, hint = "expected a string, got a number", "send a string"
+    assert error == Finding("wrong_type", message, hint, 0, "a", "/plan/0/name", line=3, column=12, length=1)
     assert (error.category, error.severity) == (Category.SCHEMA, Severity.ERROR)
 
 
@@ -113,9 +104,7 @@ def test_however_many_warnings_there_are_they_fail_no_plan(monkeypatch: pytest.M
 def test_more_steps_than_are_read_are_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validate, "MOST_STEPS", 2)
     report = validate_workflow([{"anything": 1}] * 3)
-    assert [(each.code, each.message, each.pointer) for each in report.errors] == [
-        ("too_long", "the workflow has 3 steps, the limit is 2", "")
-    ]
+    assert told(report) == [("too_long", "", "the workflow has 3 steps, the limit is 2")]
 
 
 def test_a_plan_without_steps_is_a_warning_once_its_list_is_a_list() -> None:
@@ -124,19 +113,13 @@ def test_a_plan_without_steps_is_a_warning_once_its_list_is_a_list() -> None:
     assert codes(validate_workflow("[@]").warnings) == []
 
 
-def calculate_tip(bill: float, percent: int = 10, note: str = "") -> str:
-    return f"{bill}{percent}{note}"
+def calculate_tip(bill: float, percent: int = 10, note: str = "") -> None: ...
 
 
-def calculate_discount(price: float) -> str:
-    return f"{price}"
+def calculate_discount(price: float) -> None: ...
 
 
-KNOWN = Capabilities(
-    tools=[calculate_tip, calculate_discount],
-    handlers=["notify"],
-    agents=["researcher"],
-)
+KNOWN = Capabilities(tools=[calculate_tip, calculate_discount], handlers=["notify"], agents=["researcher"])
 
 
 def tip(step_id: object, *depends_on: str, **inputs: Any) -> dict[str, Any]:
@@ -207,3 +190,243 @@ def test_a_plan_that_can_be_meant_in_one_way_is_taken(what: str, snapshot: Snaps
     report = validate_workflow(TAKEN[what], KNOWN)
     assert report.ok
     assert report.to_prompt() == snapshot
+
+
+SEARCH = {
+    "step_id": "a",
+    "description": "d",
+    "type": "tool",
+    "name": "search",
+    "inputs": {},
+    "depends_on": [],
+}
+TEXT = json.dumps([SEARCH])
+SEARCHING = Capabilities(tools=["search"])
+
+
+def _refuse(*_given: object, **_named: object) -> NoReturn:
+    raise RuntimeError("never to be asked")
+
+
+_fail: Any = _refuse
+
+
+class FailingText(str):
+    __slots__ = ()
+    __str__ = __repr__ = __len__ = __iter__ = __getitem__ = __contains__ = __format__ = __eq__ = _fail
+    encode = startswith = strip = isascii = removeprefix = _fail
+
+    __hash__ = str.__hash__
+
+
+class FailingList(list[Any]):
+    __iter__ = __len__ = __getitem__ = __repr__ = __eq__ = __bool__ = _fail
+
+
+class FailingDict(dict[str, Any]):
+    __iter__ = __len__ = __getitem__ = __repr__ = __eq__ = __contains__ = _fail
+    items = keys = values = get = _fail
+
+
+class FailingObject:
+    __str__ = __repr__ = __bool__ = __eq__ = __len__ = __iter__ = _fail
+    __hash__ = object.__hash__
+
+
+class NoClass:
+    __class__: Any = property(_fail)
+
+
+class FailingMapping(Mapping[str, Any]):
+    """A mapping of which no value can be read."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["steps"])
+
+    def __len__(self) -> int:
+        return 1
+
+    __getitem__ = _fail
+
+
+class Endless(FailingMapping):
+    """A mapping whose names never end."""
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, count())
+
+    def __getitem__(self, name: str) -> Any:
+        return None
+
+
+def holding_itself() -> list[Any]:
+    made: list[Any] = []
+    made += [made, made]
+    return made
+
+
+def shared_by_all(levels: int) -> list[Any]:
+    """A list whose items are one list, and so on: small, and as a tree very large."""
+    made: list[Any] = [1]
+    for _ in range(levels):
+        made = [made, made]
+    return made
+
+
+def released() -> memoryview:
+    view = memoryview(b"[]")
+    view.release()
+    return view
+
+
+def step(**fields: Any) -> WorkflowStep:
+    return WorkflowStep(**{"step_id": "a", "description": "d", **fields})
+
+
+workflow: Any = Workflow  # takes other types than it says
+
+
+def with_input(value: object) -> list[dict[str, Any]]:
+    return [{**SEARCH, "inputs": {"x": value}}]
+
+
+def told(report: Report) -> list[tuple[str, str, str]]:
+    return [(each.code, each.pointer, each.message) for each in report.errors]
+
+
+def checked(source: object) -> Report:
+    """The report, when each of its forms could be made."""
+    report = validate_workflow(source, SEARCHING)
+    assert isinstance(report, Report)
+    assert report.to_prompt().isascii()
+    assert report.render().isprintable() or "\n" in report.render()
+    assert json.loads(json.dumps(report.to_dict()))["success"] is report.ok
+    for each in report.errors + report.warnings:
+        assert (each.message + each.hint).isascii()
+        assert "\n" not in each.message + each.hint
+    return report
+
+
+NOT_TEXT: dict[str, tuple[object, str]] = {
+    "nothing": (None, "there is no workflow"),
+    "a set": ({1}, "expected a workflow as text, got a value of type set"),
+    "an object that fails": (
+        FailingObject(),
+        "expected a workflow as text, got a value of type FailingObject",
+    ),
+    "an object without a class": (NoClass(), "expected a workflow as text, got a value of type NoClass"),
+    "bytes that were released": (released(), "the bytes cannot be read any more"),
+}
+
+
+@pytest.mark.parametrize("what", NOT_TEXT)
+def test_what_is_no_text_is_refused_in_words(what: str) -> None:
+    source, message = NOT_TEXT[what]
+    assert told(checked(source)) == [("not_text", "", message)]
+
+
+READ: dict[str, object] = {
+    "bytes": TEXT.encode(),
+    "a bytearray": bytearray(TEXT.encode()),
+    "a memoryview": memoryview(TEXT.encode()),
+    "a text that fails": FailingText(TEXT),
+    "a list that fails": FailingList([SEARCH]),
+    "a dict that fails": [FailingDict(SEARCH)],
+    "a mapping": [MappingProxyType(SEARCH)],
+    "a tuple": (SEARCH,),
+    "names that fail": [{FailingText(name): value for name, value in SEARCH.items()}],
+    "a text within that fails": [{**SEARCH, "description": FailingText("d")}],
+    "a workflow with a mapping within its inputs": Workflow(
+        steps=(step(type="tool", name="search", inputs={"x": MappingProxyType({"y": [1]})}),)
+    ),
+    "a workflow whose steps are a list": workflow(steps=[step()]),
+}
+
+
+@pytest.mark.parametrize("what", READ)
+def test_what_can_be_read_is_read_however_it_behaves(what: str) -> None:
+    assert checked(READ[what]).errors == ()
+
+
+BROKEN: dict[str, object] = {
+    "a list that holds itself": with_input(holding_itself()),
+    "a list that is too deep": with_input(nested(100_000)),
+    "a number of ten thousand digits": with_input(10**10_000),
+    "two names that are one": [{**SEARCH, "inputs": {"?": 1, "\ud800": 2}}],
+    "a large exponent": TEXT.replace("{}", '{"x": 1e999999999999}'),
+    "ten megabytes": "x" * 10_000_000,
+    "bytes of another encoding": TEXT.encode("utf-16"),
+    "bytes that are not UTF-8": b"\xff[{",
+    "half a character": '[{"step_id": "\ud800", "\ud801": 1}]',
+    "a mapping that cannot be read": FailingMapping(),
+    "a generator": iter([SEARCH]),
+    "steps that are a number": workflow(steps=3),
+    "a step that is nothing": workflow(steps=(None,)),
+    "a step without a class": workflow(steps=(NoClass(),)),
+    "a goal that is half a character": workflow(goal="\ud800"),
+    "inputs that hold themselves": workflow(steps=(step(inputs={"x": holding_itself()}),)),
+    "inputs that fail": workflow(steps=(step(inputs=FailingMapping()),)),
+    "an input that is a function": workflow(steps=(step(inputs={"x": print}),)),
+    "lists that are numbers": workflow(steps=(step(outputs=3, depends_on=None, output_path=4),)),
+    "a workflow that was never made": object.__new__(Workflow),
+    "a step that was never made": workflow(steps=(object.__new__(WorkflowStep),)),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_is_broken_has_errors(what: str) -> None:
+    assert not checked(BROKEN[what]).ok
+
+
+@pytest.mark.parametrize("what", [name for name in BROKEN if isinstance(BROKEN[name], Workflow)])
+def test_a_workflow_that_is_refused_cannot_be_written_so_that_it_is_taken(what: str) -> None:
+    source: Any = BROKEN[what]
+    try:
+        assert not validate_workflow(dump_workflow(source)).ok
+    except ValueError as error:
+        assert str(error).isascii()
+
+
+@pytest.mark.parametrize("source", [Endless(), shared_by_all(60)], ids=["endless", "shared"])
+def test_what_never_ends_is_too_long(source: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_values, "MOST_VALUES", 1000)
+    assert told(checked(source)) == [("too_long", "", "the workflow has more than 1000 values")]
+
+
+@pytest.mark.parametrize("limit", [0, 640])
+def test_how_many_digits_python_reads_is_what_a_number_may_have(limit: int) -> None:
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(limit)
+    try:
+        for source in (TEXT.replace("{}", "{'x': %s}" % ("1" * 641)), with_input(10**640)):
+            assert [each.code for each in checked(source).errors] == ["bad_number"] * (limit > 0)
+        assert checked(with_input(10**639)).errors == ()
+    finally:
+        sys.set_int_max_str_digits(before)
+
+
+NEAR_THE_LIMIT: dict[str, object] = {
+    "a plan": TEXT,
+    "a plan as careless as can be": "```\n[{'step_id':'a',}, {]",
+    "a deep plan": json.dumps(with_input(nested(50))),
+    "a parsed plan": with_input(nested(50)),
+    "a workflow": Workflow(steps=(step(),)),
+    "no plan": "none",
+}
+
+
+@pytest.mark.parametrize("what", NEAR_THE_LIMIT)
+def test_the_report_is_the_same_near_the_recursion_limit(what: str) -> None:
+    source = NEAR_THE_LIMIT[what]
+    expected = validate_workflow(source, SEARCHING)
+
+    def descend(levels: int) -> Report:
+        return descend(levels - 1) if levels else validate_workflow(source, SEARCHING)
+
+    levels, reports = 0, list[Report]()
+    with suppress(RecursionError):  # there is no room for a single call
+        while True:
+            reports.append(descend(levels))
+            levels += 25 if levels < sys.getrecursionlimit() - 250 else 1
+    assert len(reports) > 50
+    assert all(each == expected for each in reports)

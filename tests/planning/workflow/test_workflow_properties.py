@@ -1,4 +1,4 @@
-"""Laws of workflow documents: what is valid stays what it is, and what is broken is found where it is."""
+"""Laws of workflow documents, and texts of them whose every place is known."""
 
 from __future__ import annotations
 
@@ -7,15 +7,247 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from workflow_strategies import Written, documents, workflows, written
 
 from planning.reading import Document, read_document
 from planning.reading.found import Found
-from planning.workflow import Workflow, dump_workflow, validate_workflow
+from planning.workflow import Workflow, WorkflowStep, dump_workflow, validate_workflow
 from planning.workflow.wire.form import WORKFLOW
+
+Place = tuple[str | int, ...]
+Span = tuple[int, int]
+
+odd_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.text(
+    "\"'\\/ ,:[]{}#\n\r\t*`~\u00e9\u2028\U0001f600\x00au0x$", max_size=8
+)
+"""Any text, and one of characters that mean something somewhere."""
+
+_NAMING = re.compile(r"[<#$]|\{\{")  # what may name a step, here or in other formats
+_OF_THOUGHTS = 3  # a thinking step has an id, a description and dependencies
+_VISIBLE = re.compile(r"[^\s\x00-\x1f\x7f]")
+_NUMBERS = st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
+_PLAIN = odd_texts.map(lambda text: _NAMING.sub("~", text))  # names no step
+_SCALARS = st.none() | st.booleans() | _NUMBERS | _PLAIN
+
+
+plain_values = st.recursive(
+    _SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(odd_texts, inner, max_size=3),
+    max_leaves=6,
+)
+"""Any JSON value of a few levels, without references."""
+
+
+@st.composite
+def workflows(draw: st.DrawFn, form: int = 2) -> Workflow:
+    """A valid workflow without anything remarkable, of a version, or 0 for the older form."""
+    number = draw(st.integers(1, 4))
+    ids: list[str] = draw(
+        st.lists(st.integers(-9, 10**6).map(str), min_size=number, max_size=number, unique=True)
+        if form == 0
+        else st.lists(odd_texts.filter(_VISIBLE.search), min_size=number, max_size=number, unique=True)
+    )
+    steps = tuple(draw(_steps(form, each, ids[:at])) for at, each in enumerate(ids))
+    if form == 1:
+        return Workflow(steps=steps)
+    return Workflow(
+        goal=draw(odd_texts),
+        steps=steps,
+        status=draw(st.sampled_from(["pending", "in_progress", "completed", "failed"])),
+        created_at=draw(st.none() | odd_texts),
+        completed_at=draw(st.none() | odd_texts),
+        owner=draw(odd_texts),
+        can_modify=draw(st.booleans()),
+    )
+
+
+@st.composite
+def _steps(draw: st.DrawFn, form: int, step_id: str, earlier: list[str]) -> WorkflowStep:
+    depends_on = draw(st.lists(st.sampled_from(earlier), unique=True)) if earlier else []
+    said: dict[str, Any] = {
+        "step_id": step_id,
+        "description": draw(odd_texts),
+        "depends_on": tuple(depends_on),
+    }
+    kinds = {0: ["tool", "agent", ""], 1: ["tool", "handler"], 2: ["tool", "handler", "agent", ""]}[form]
+    match draw(st.sampled_from(kinds)):
+        case "agent":
+            said["agent"] = draw(odd_texts.filter(bool))
+        case "tool" | "handler" as kind:
+            said |= {"type": kind, "name": draw(odd_texts.filter(bool))}
+    values = plain_values | _references(depends_on)
+    said["inputs"] = draw(st.dictionaries(odd_texts, values, max_size=3 if len(said) > _OF_THOUGHTS else 0))
+    if form > 0:
+        said["outputs"] = draw(st.none() | st.just(("x", "é")))
+    if form != 1:
+        said |= draw(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "expected_key": odd_texts.map(lambda text: f"{text} of {step_id}"),
+                    "output_path": st.lists(odd_texts, min_size=1, max_size=3).map(tuple),
+                    "done_check": st.sampled_from(["True", "len(memory) > 0", "memory.get('x') == 'é'"]),
+                    "timeout": st.none() | st.floats(0.001, 1_000_000),
+                    "retries": st.integers(0, 100),
+                    "on_failure": st.sampled_from(["fail", "skip_dependents", "continue"]),
+                    "status": st.sampled_from(["pending", "in_progress", "completed", "failed"]),
+                    "completed_at": odd_texts,
+                    "skipped": st.booleans(),
+                },
+            )
+        )
+    return WorkflowStep(**said)
+
+
+def _references(ids: list[str]) -> st.SearchStrategy[str]:
+    """Texts with references to the prompt and to steps, but no others."""
+    named = [each for each in ids if re.fullmatch(r"[^.\[\]{}$\s]+", each)]
+    known = ["${user_prompt}", *(f"${{{each}.output.x}}" for each in named)]
+    return st.lists(st.sampled_from([*known, " and ", "$", "}"]), max_size=4).map("".join)
+
+
+def documents(workflow: Workflow, form: int) -> Any:
+    """What a document of a form says for a workflow, written in the plainest way."""
+    steps = [_document_of(step, form) for step in workflow.steps]
+    if form == 1:
+        return steps
+    kept = ("goal", "status", "created_at", "completed_at", "owner", "can_modify")
+    said = {name: getattr(workflow, name) for name in kept}
+    return {**({"schema_version": 2} if form == 2 else {}), **said, "steps": steps}
+
+
+def _document_of(step: WorkflowStep, form: int) -> dict[str, Any]:
+    said = {name: getattr(step, name) for name in WorkflowStep.__slots__}
+    said = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
+    if form == 0:
+        said["step_id"] = int(step.step_id)
+        said["dependencies"] = [int(each) for each in said.pop("depends_on")]
+        said["parameters"] = said.pop("inputs")
+        said["tool"] = said.pop("name")
+        return {name: value for name, value in said.items() if name not in {"type", "outputs"}}
+    if form == 1:
+        fields = ("step_id", "description", "type", "name", "inputs", "outputs", "depends_on")
+        said = {name: said[name] for name in fields}
+    optional = {"type", "name", "agent", "outputs"}
+    return {name: value for name, value in said.items() if value is not None or name not in optional}
+
+
+@attrs.frozen
+class Written:
+    """A text, and by path the spans of its values and names, and where the characters of strings start."""
+
+    text: str
+    values: dict[Place, Span]
+    keys: dict[Place, Span]
+    characters: dict[Place, list[int]]
+
+
+@st.composite
+def written(draw: st.DrawFn, value: Any, *, is_strict: bool = False) -> Written:
+    """A text that means a value and nothing else, spaced at random: JSON, or as models write it."""
+    writer = _Writer(draw, is_strict=is_strict)
+    writer.text += draw(st.sampled_from(["", "", "\n", " \r\n\t"]))
+    writer.value(value, ())
+    writer.text += draw(st.sampled_from(["", "", "\n", " \r\n"]))
+    return attrs.evolve(writer.made, text=writer.text)
+
+
+class _Writer:
+    def __init__(self, draw: st.DrawFn, *, is_strict: bool) -> None:
+        self.draw = draw
+        self.is_strict = is_strict
+        self.text = ""
+        self.made = Written("", {}, {}, {})
+
+    def odds(self, of: int) -> bool:
+        """Now and then, where the text need not be strict."""
+        return not self.is_strict and self.draw(st.integers(1, of)) == 1
+
+    def gap(self) -> None:
+        self.text += self.draw(st.sampled_from(["", "", " ", "\n", "\r\n  ", "\t", "\r"]))
+        if self.odds(12):
+            self.text += self.draw(
+                st.sampled_from(["/* a, \"b' }] */", "// it's ] \"}\n", "# {'\r\n", "\u00a0"])
+            )
+
+    def value(self, value: Any, path: Place) -> None:
+        start = len(self.text)
+        if isinstance(value, dict):
+            self.container("{}", [(name, each) for name, each in value.items()], path)
+        elif isinstance(value, list):
+            self.container("[]", list(enumerate(value)), path)
+        elif isinstance(value, str):
+            self.made.characters[path] = self.string(value)
+        else:
+            python = {True: "True", False: "False", None: "None"}
+            is_word = value is None or isinstance(value, bool)
+            self.text += (
+                (python[value] if is_word else _odd_number(value)) if self.odds(3) else json.dumps(value)
+            )
+        self.made.values[path] = start, len(self.text)
+
+    def container(self, brackets: str, held: list[tuple[Any, Any]], path: Place) -> None:
+        self.text += brackets[0]
+        self.gap()
+        for at, (name, each) in enumerate(held):
+            start = len(self.text)
+            if brackets == "{}":
+                if self.odds(3) and re.fullmatch(r"[A-Za-z_]\w*", name):
+                    self.text += name
+                else:
+                    self.string(name)
+                self.made.keys[(*path, name)] = start, len(self.text)
+                self.gap()
+                self.text += ":"
+                self.gap()
+            self.value(each, (*path, name))
+            if brackets == "[]":
+                self.made.keys[(*path, name)] = self.made.values[(*path, name)]
+            self.gap()
+            if at < len(held) - 1 or self.odds(4):
+                self.text += "\n" if self.may_lack_comma(held[at:], brackets) else ","
+                self.gap()
+        self.text += brackets[1]
+
+    def may_lack_comma(self, rest: list[tuple[Any, Any]], brackets: str) -> bool:
+        """Whether a line break in place of the comma leaves no doubt, here and now."""
+        is_broken = isinstance(rest[0][1], str) and ("\n" in rest[0][1] or "\r" in rest[0][1])
+        is_clear = len(rest) > 1 and (brackets == "{}" or isinstance(rest[1][1], (str, list, dict)))
+        return is_clear and not is_broken and self.odds(8)
+
+    def string(self, string: str) -> list[int]:
+        quote = "'" if self.odds(3) else '"'
+        self.text += quote
+        offsets = []
+        for each in string:
+            offsets.append(len(self.text))
+            self.text += self.character(each, quote)
+        offsets.append(len(self.text))
+        self.text += quote
+        return offsets
+
+    def character(self, each: str, quote: str) -> str:
+        plain = json.dumps(each)[1:-1]
+        if each in (quote, "\\"):
+            return "\\" + each
+        if each in "\"'/":
+            return each if each != "'" or self.is_strict or not self.odds(2) else "\\'"
+        if each < " ":
+            return each if self.odds(3) else plain
+        if ord(each) < 0x100 and self.odds(8):
+            return f"\\x{ord(each):02x}"
+        return plain if self.draw(st.booleans()) else each
+
+
+def _odd_number(number: float) -> str:
+    text = json.dumps(number)
+    if text.startswith("0.") and len(text) > len("0."):
+        return text[1:]
+    return text[:-1] if text.endswith(".0") else text if text.startswith("-") else f"+{text}"
+
 
 each_form = pytest.mark.parametrize("form", [2, 1, 0], ids=["version 2", "version 1", "the older form"])
 some = settings(max_examples=settings().max_examples // 3)  # each draws much

@@ -122,16 +122,13 @@ def seen(context: ToolContext) -> list[str]:
     return sorted(context.values)
 
 
-@tool(idempotent=False)
-def once(path: str) -> str:
-    note(path)
-    return "done"
-
-
 @tool
 def noted(path: str) -> str:
     note(path)
     return "noted"
+
+
+once = Tool("once", "", noted.function, idempotent=False)
 
 
 # Tools that fail
@@ -240,10 +237,7 @@ def die(path: str) -> None:
     os._exit(3)
 
 
-@tool(idempotent=False)
-def die_once(path: str) -> None:
-    note(path)
-    os._exit(3)
+die_once = Tool("die_once", "", die.function, idempotent=False)
 
 
 @tool
@@ -255,27 +249,20 @@ def die_first(path: str) -> int:
     return count(Path(path))
 
 
-def wait_to_be_killed(path: str) -> None:
+@tool
+def killed_first(path: str, calls: str) -> str:
     """Say which process this is; the first one to come here then waits for its end."""
+    note(calls)
     other = Path(path)
     if not other.exists():
         draft = other.with_suffix(".draft")
         draft.write_text(str(os.getpid()))
         draft.rename(other)
         time.sleep(30)
-
-
-@tool
-def killed_first(path: str) -> str:
-    wait_to_be_killed(path)
     return "survived"
 
 
-@tool(idempotent=False)
-def killed_once(path: str, calls: str) -> str:
-    note(calls)
-    wait_to_be_killed(path)
-    return "survived"
+killed_once = Tool("killed_once", "", killed_first.function, idempotent=False)
 
 
 @tool

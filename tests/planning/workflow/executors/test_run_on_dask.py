@@ -21,7 +21,7 @@ from distributed import Client, LocalCluster
 from executor_tools import failure, step
 from hypothesis import given, settings
 from json_runs import STEPS, giving, kept, values
-from run_cases import capable, flow, restored
+from run_cases import capable, flow, refusal, restored
 
 from planning.workflow import Workflow, WorkflowResult, run_workflow
 from planning.workflow.executors import dask, open_executor
@@ -108,9 +108,8 @@ def test_an_address_opens_an_executor_that_is_closed_at_the_end(near: Client, en
 
 def test_a_cluster_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planning.workflow.executors.workers._CONNECT", 0.05)
-    with pytest.raises(ExecutorUnavailable) as caught, open_executor("dask://127.0.0.1:1", 2):
-        pass
-    assert str(caught.value).startswith("dask://127.0.0.1:1 cannot be reached: Timed out trying to connect")
+    message = refusal(ExecutorUnavailable, open_executor("dask://127.0.0.1:1", 2).__enter__)
+    assert message.startswith("dask://127.0.0.1:1 cannot be reached: Timed out trying to connect")
 
 
 def test_two_equal_calls_are_two_and_what_must_not_run_twice_is_claimed_where_it_runs(
@@ -119,7 +118,7 @@ def test_two_equal_calls_are_two_and_what_must_not_run_twice_is_claimed_where_it
     path = {"path": str(tmp_path / "calls")}
     steps = [step(f"{tool} {each}", tool, inputs=path) for tool in ("once", "noted") for each in "12"]
     result = run_workflow(flow(*steps), capable(tools.once, tools.noted), executor=dask(near))
-    assert (dict(result.errors), list(result.outputs.values())) == ({}, ["done"] * 2 + ["noted"] * 2)
+    assert (dict(result.errors), list(result.outputs.values())) == ({}, ["noted"] * 4)
     assert tools.count(tmp_path / "calls") == 4
     claims = [near.submit(take_claim, name, pure=False).result() for name in ("a", "a", "b")]
     assert claims == [True, False, True]
@@ -127,15 +126,10 @@ def test_two_equal_calls_are_two_and_what_must_not_run_twice_is_claimed_where_it
 
 def test_what_is_no_client_or_one_for_async_code_is_refused(near: Client) -> None:
     async def make() -> None:
+        message = "dask() takes a distributed.Client made without asynchronous=True, got "
         async with client_of(near, asynchronous=True) as other:
-            wrong: Any
-            for wrong in (other, "tcp://127.0.0.1:8786"):
-                with pytest.raises(TypeError) as caught:
-                    dask(wrong)
-                assert str(caught.value) == (
-                    "dask() takes a distributed.Client made without asynchronous=True, got "
-                    f"{type(wrong).__name__}"
-                )
+            assert refusal(TypeError, dask, other) == message + "Client"
+        assert refusal(TypeError, dask, "tcp://127.0.0.1:8786") == message + "str"
 
     asyncio.run(make())
 
@@ -143,12 +137,8 @@ def test_what_is_no_client_or_one_for_async_code_is_refused(near: Client) -> Non
 def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     told = "dask needs its library: run pip install 'session-planning[distributed]'"
-    with pytest.raises(ImportError) as caught:
-        dask(None)  # type: ignore[arg-type]  # it does not come so far
-    assert str(caught.value) == told
-    with pytest.raises(ExecutorUnavailable) as unavailable, open_executor("dask://127.0.0.1:1", 2):
-        pass
-    assert str(unavailable.value) == told
+    assert refusal(ImportError, dask, None) == told
+    assert refusal(ExecutorUnavailable, open_executor("dask://127.0.0.1:1", 2).__enter__) == told
 
 
 # In worker processes
@@ -159,13 +149,13 @@ def test_a_workflow_survives_a_worker_that_is_killed(mortal: DaskExecutor, tmp_p
     told, calls, after = tmp_path / "pid", tmp_path / "calls", tmp_path / "after"
     steps = flow(
         step("1", "once", inputs={"path": str(calls)}),
-        step("2", "killed_first", "1", inputs={"path": str(told)}),
+        step("2", "killed_first", "1", inputs={"path": str(told), "calls": str(tmp_path / "other")}),
         step("3", "once", "2", inputs={"path": str(after)}),
     )
     killing = kill_when_told(told)
     result = run_workflow(steps, capable(tools.once, tools.killed_first), executor=mortal)
     killing.join()
-    assert (result.status, result.outputs) == ("completed", {"1": "done", "2": "survived", "3": "done"})
+    assert (result.status, result.outputs) == ("completed", {"1": "noted", "2": "survived", "3": "noted"})
     assert (tools.count(calls), tools.count(after)) == (1, 1)
 
 
@@ -218,7 +208,7 @@ def test_a_run_whose_cluster_is_closed_goes_on_elsewhere(what: str, tmp_path: Pa
     capabilities = capable(tools.once, tools.slow, tools.add)
     broken = closing_in_the_middle(what, steps, capabilities, begun)
     told = f"the worker that ran slow died while it ran{BROKEN}"
-    assert (broken.errors, broken.outputs) == ({"2": failure(told, "worker_lost")}, {"1": "done"})
+    assert (broken.errors, broken.outputs) == ({"2": failure(told, "worker_lost")}, {"1": "noted"})
     whole = run_workflow(steps, capabilities, session=restored(broken.session))
-    assert (whole.status, whole.outputs) == ("completed", {"1": "done", "2": "slow", "3": 3})
+    assert (whole.status, whole.outputs) == ("completed", {"1": "noted", "2": "slow", "3": 3})
     assert tools.count(calls) == 1

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_cases import refusal
 
 from planning.workflow.executors import processes
 from planning.workflow.executors.workers import WorkerProcesses
@@ -43,16 +44,14 @@ def workers() -> Iterator[WorkerProcesses]:
 
 @pytest.mark.parametrize("number", [0, -1, True, 1.5, "2"])
 def test_a_wrong_number_of_workers_is_refused(number: Any) -> None:
-    with pytest.raises(ValueError, match=r"^workers ") as caught:
-        processes(number)
-    assert str(caught.value) == f"workers must be a whole number of at least 1, got {number!r}"
+    message = f"workers must be a whole number of at least 1, got {number!r}"
+    assert refusal(ValueError, processes, number) == message
 
 
 def test_without_loky_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "loky", None)
-    with pytest.raises(ImportError) as caught:
-        processes()
-    assert str(caught.value) == "worker processes need loky: pip install 'session-planning[processes]'"
+    message = "worker processes need loky: pip install 'session-planning[processes]'"
+    assert refusal(ImportError, processes) == message
 
 
 @pytest.mark.slow
@@ -73,8 +72,7 @@ def test_killing_ends_what_runs_and_cancels_what_waits() -> None:
         assert (type(error), str(error), second.cancelled()) == (WorkerLost, "the worker was lost", True)
         assert not is_running(pid)
         workers.kill()
-        with pytest.raises(RuntimeError, match=r"^cannot schedule new futures after shutdown$"):
-            workers.submit(int)
+        assert refusal(RuntimeError, workers.submit, int) == "cannot schedule new futures after shutdown"
 
 
 def test_shutting_down_may_cancel_what_waits() -> None:

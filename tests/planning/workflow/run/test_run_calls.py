@@ -60,9 +60,8 @@ class Adder(BaseTool):
 
 
 def test_a_tool_as_a_class_is_given_its_inputs_and_its_context() -> None:
-    step = called("a", tool="adder", inputs={"left": 1})
-    capabilities = Capabilities(tools=[Adder()])
-    assert outcome(step, capabilities, user_prompt="Add!") == {"sum": 2, "step": "a", "prompt": "Add!"}
+    made = outcome(called("a", tool="adder", inputs={"left": 1}), capable(Adder()), user_prompt="Add!")
+    assert made == {"sum": 2, "step": "a", "prompt": "Add!"}
 
 
 SPEC = ToolSpec("facts", {"one": Pair}, "facts_output", function=lambda kind, pair: {kind: pair.left})
@@ -72,32 +71,27 @@ def facts(**fields: Any) -> WorkflowStep:
     return called("a", tool="facts", inputs={"query_type": "one", "parameters": {"left": 7}}, **fields)
 
 
-def test_a_tool_with_query_types_is_called_by_them_and_its_output_is_stored_under_its_own_key() -> None:
-    result = run_workflow(flow(facts()), Capabilities(tools=[SPEC]))
-    assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": 7}}, {"facts_output": {"one": 7}})
-    (item,) = result.session.select_all(MemoryItem)
-    assert (item.type, item.key, item.step_id) == ("step_result", "facts_output", "a")
+KNOWN = {"facts_output": {"one": 9}}
 
 
 @pytest.mark.parametrize(
-    ("spec", "fields", "memory"),
+    ("spec", "fields", "inputs", "output", "memory"),
     [
-        (SPEC, {"expected_key": "mine", "output_path": ("one",)}, {"mine": 7}),
-        (attrs.evolve(SPEC, output_key=""), {}, {}),
+        (SPEC, {}, {}, 7, {"facts_output": {"one": 7}}),
+        (SPEC, {"expected_key": "mine", "output_path": ("one",)}, {}, 7, {"mine": 7}),
+        (attrs.evolve(SPEC, output_key=""), {}, {}, 7, {}),
+        (SPEC, {"done_check": "True"}, KNOWN, 9, KNOWN),
     ],
+    ids=["the tool's key", "the step's key goes first", "no key", "the step is skipped"],
 )
-def test_the_key_that_a_step_says_goes_before_that_of_its_tool_which_may_have_none(
-    spec: ToolSpec, fields: dict[str, Any], memory: dict[str, Any]
+def test_a_tool_with_query_types_is_called_by_them_and_its_output_is_stored_under_its_own_key(
+    spec: ToolSpec, fields: dict[str, Any], inputs: dict[str, Any], output: int, memory: dict[str, Any]
 ) -> None:
-    result = run_workflow(flow(facts(**fields)), Capabilities(tools=[spec]))
-    assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": 7}}, memory)
-
-
-def test_a_step_is_skipped_with_the_value_under_the_key_of_its_tool() -> None:
-    steps, known = flow(facts(done_check="True")), {"facts_output": {"one": 9}}
-    result = run_workflow(steps, Capabilities(tools=[SPEC]), inputs=known)
-    assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": 9}}, known)
-    assert states(result.workflow) == {"a": "completed, skipped"}
+    result = run_workflow(flow(facts(**fields)), capable(spec), inputs=inputs)
+    assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": output}}, memory)
+    assert states(result.workflow) == {"a": "completed, skipped" if inputs else "completed"}
+    items = [(item.type, item.key, item.step_id) for item in result.session.select_all(MemoryItem)]
+    assert items[len(inputs) :] == [("step_skipped" if inputs else "step_result", key, "a") for key in memory]
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
@@ -112,10 +106,9 @@ def test_steps_are_held_to_the_limits_of_the_collection_that_their_tools_are_fro
 
 
 def calling(kind: str, function: Any, **fields: Any) -> tuple[WorkflowStep, Capabilities]:
-    """A step that calls this function as a tool, a handler or an agent, and what it needs."""
+    """A step that calls this function as a handler or an agent, and what it needs."""
     named: dict[str, Any] = {"agent": "it"} if kind == "agent" else {"type": kind, "name": "it"}
-    given = [plain_tool("it", function)] if kind == "tool" else {"it": function}
-    return thought("a", **named, **fields), Capabilities(**{f"{kind}s": given})
+    return thought("a", **named, **fields), Capabilities(**{f"{kind}s": {"it": function}})
 
 
 def by_name(left: int, right: int) -> int:
@@ -176,16 +169,18 @@ class Refused(ToolError):
         return "That is closed on Sundays."
 
 
-UNKNOWN = [
-    (called("a", tool="ad"), "no tool is named 'ad'; did you mean add?"),
-    (called("a", tool="bare"),
-     "only the name of tool 'bare' is known; give Capabilities the tool itself"),
-    (thought("a", type="handler", name="add"), "no handler is named 'add'; the handlers are toolset"),
-    (thought("a", agent="toolsmit"), "no agent is named 'toolsmit'; did you mean toolsmith?"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("step", "message"), UNKNOWN)
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (called("a", tool="ad"), "no tool is named 'ad'; did you mean add?"),
+        (
+            called("a", tool="bare"),
+            "only the name of tool 'bare' is known; give Capabilities the tool itself",
+        ),
+        (thought("a", type="handler", name="add"), "no handler is named 'add'; the handlers are toolset"),
+        (thought("a", agent="toolsmit"), "no agent is named 'toolsmit'; did you mean toolsmith?"),
+    ],
+)
 def test_what_does_not_exist_is_an_error_of_its_step(step: WorkflowStep, message: str) -> None:
     capabilities = Capabilities(
         tools={"add": add, "bare": None}, handlers={"toolset": add}, agents={"toolsmith": add}
@@ -197,12 +192,11 @@ def test_what_does_not_exist_is_an_error_of_its_step(step: WorkflowStep, message
 
 def test_inputs_that_the_tool_refuses_fail_before_the_call_with_words_for_the_user() -> None:
     calls: list[int] = []
-    step = called("a", tool="add", inputs={"left": "two", "wrong": 1})
 
     def note(left: int) -> None:
         calls.append(left)
 
-    error = outcome(step, capable(plain_tool("add", note)))
+    error = outcome(called("a", inputs={"left": "two", "wrong": 1}), capable(work=note))
     problems = (
         "2 problems:\n- left: expected an integer, got a string\n- wrong: unknown field; the fields are left"
     )
@@ -220,6 +214,7 @@ FAILURES: list[tuple[Any, Any]] = [
     ({"success": False, "error": "No", "user_message": "Not today.", "code": "data_not_found"},
      told("No", "data_not_found", "Not today.")),
     ({"success": False}, told("work reported a failure", "tool")),
+    (MemoryError("4 GB"), told(FAILED, "unknown", cause="4 GB")),
 ]  # fmt: skip
 
 
@@ -252,11 +247,11 @@ LASTING = [ValueError("wrong"), ToolError("refused"), {"success": False, "error"
 
 def run(*failures: Any, retries: int, **options: Any) -> tuple[int, Any, list[StepRecord], tuple[str, ...]]:
     """A step whose tool fails in these ways and then works: its calls, its outcome, its records and notes."""
-    session, calls = Session(), list[int]()
+    session, calls, left = Session(), list[int](), iter(failures)
 
     def work() -> Any:
         calls.append(1)
-        failure = failures[len(calls) - 1] if len(calls) <= len(failures) else len(calls)
+        failure = next(left, len(calls))
         if isinstance(failure, BaseException):
             raise failure
         return failure
@@ -289,8 +284,7 @@ def test_what_does_not_pass_is_not_tried_again(failure: Any) -> None:
 @pytest.mark.parametrize("retries", [0, 1, 4])
 def test_after_the_last_attempt_the_last_failure_is_the_error(retries: int) -> None:
     calls, error, _, _ = run(*(ConnectionError(str(each)) for each in range(9)), retries=retries)
-    message = "work cannot reach its data now. Try again later, or continue without it."
-    assert (calls, error) == (1 + retries, told(message, "storage", cause=str(retries)))
+    assert (calls, error) == (1 + retries, told(NO_DATA, "storage", cause=str(retries)))
 
 
 @pytest.mark.parametrize("failure", [ConnectionError("x"), {"success": False, "code": "storage"}])

@@ -1,45 +1,49 @@
-"""The session's Plan while a workflow runs: what it says, odd texts in it, and others who change it."""
+"""The session of a run: its Plan and its slices while a workflow runs, and others who change them."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plan_of, thought
+from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, plan_states, thought, told
 from syrupy.assertion import SnapshotAssertion
 
-from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_text
+from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, plan_text
 from planning.tools import ToolError
-from planning.workflow import Capabilities, run_workflow
-from planning.workflow.run.records import StepChanged
+from planning.workflow import Capabilities, Workflow, arun_workflow, run_workflow
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
 from session import Session
 from session.stores import MemoryStore
 
 
 def text(session: Session) -> str:
-    plan = plan_of(session)
-    return plan_text(plan) + "\n"
+    return plan_text(plan_of(session)) + "\n"
 
 
 def broken() -> None:
     raise ToolError("The archive is closed")
 
 
-def everything() -> Any:
-    """A workflow with a step of each kind and of each fate."""
-    return flow(
-        thought("think"),
-        called("search", "think", tool="search", description="Search the web", inputs={"query": "x"}),
-        thought("known", expected_key="key", done_check="'key' in memory", type="handler", name="file"),
-        thought("ask", "search", agent="expert", description="Ask an expert"),
-        called("fail", "think", tool="broken", description="Look into the archive"),
-        thought("behind", "fail"),
-        called("passed", tool="broken", on_failure="skip_dependents"),
-        thought("left", "passed"),
-        goal="Find out who did it",
-    )
-
-
+EVERYTHING = flow(
+    thought("think"),
+    called("search", "think", tool="search", description="Search the web", inputs={"query": "x"}),
+    thought("known", expected_key="key", done_check="'key' in memory", type="handler", name="file"),
+    thought("ask", "search", agent="expert", description="Ask an expert"),
+    called("fail", "think", tool="broken", description="Look into the archive"),
+    thought("behind", "fail"),
+    called("passed", tool="broken", on_failure="skip_dependents"),
+    thought("left", "passed"),
+    goal="Find out who did it",
+)
+"""A step of each kind and of each fate."""
 CAPABILITIES = Capabilities(
     tools={"search": lambda query: {"hits": [query], "count": 1}, "broken": broken},
     handlers={"file": lambda: None},
@@ -57,7 +61,7 @@ def test_the_plan_at_every_moment_of_a_run(snapshot: SnapshotAssertion) -> None:
             texts.append(f"# {event.record.step_id}: {event.record.status}\n{told}")
 
     session.bus.subscribe(StepChanged, keep)
-    result = run_workflow(everything(), CAPABILITIES, session=session, inputs={"key": 1}, max_parallel=1)
+    result = run_workflow(EVERYTHING, CAPABILITIES, session=session, inputs={"key": 1}, max_parallel=1)
     assert (result.status, result.warnings) == ("failed", ())
     assert "\n".join(texts) == snapshot
 
@@ -65,10 +69,8 @@ def test_the_plan_at_every_moment_of_a_run(snapshot: SnapshotAssertion) -> None:
 def test_with_a_policy_of_any_language_the_plan_shows_what_ascii_cannot_spell() -> None:
     session = Session()
     PlanningToolsSection(session=session, policy=PlanPolicy(text="unicode"))
-    steps = [called("a", description="\u691c\u7d22\u202e"), thought("\u65e5", "a")]
-    result = run_workflow(
-        flow(*steps, goal="\u76ee\u6a19"), capable(work=lambda: "\u7d50\u679c"), session=session
-    )
+    steps = flow(called("a", description="\u691c\u7d22\u202e"), thought("\u65e5", "a"), goal="\u76ee\u6a19")
+    result = run_workflow(steps, capable(work=lambda: "\u7d50\u679c"), session=session)
     assert text(session) == (
         "\u76ee\u6a19 (completed, 2 of 2 done)\n"
         "S001 done: \u691c\u7d22\n  step a, tool work\n  - \u7d50\u679c\n"
@@ -88,14 +90,10 @@ def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
     def fail() -> None:
         raise ToolError("\u5931\u6557: 7")
 
-    result = run_workflow(
-        flow(*steps, goal="\u76ee\u6a19"),
-        Capabilities(
-            tools={"work": lambda: "\u7d50\u679c", "broken": fail}, handlers={"\u691c\u7d22": lambda: "fine"}
-        ),
-        user_prompt="Find it",
-        max_parallel=1,
-    )
+    tools = {"work": lambda: "\u7d50\u679c", "broken": fail}
+    known = Capabilities(tools=tools, handlers={"\u691c\u7d22": lambda: "fine"})
+    workflow = flow(*steps, goal="\u76ee\u6a19")
+    result = run_workflow(workflow, known, user_prompt="Find it", max_parallel=1)
     assert text(result.session) == (
         "Find it (completed, 3 of 4 done)\n"
         "S001 done: a\n  step a, tool work\n  - Done\n"
@@ -129,19 +127,14 @@ def test_no_policy_holds_the_plan_of_a_run_up_also_where_it_is_resumed(
         PlanningToolsSection(session=session, policy=POLICIES[name])
     steps = [called(name) for name in "abc"] + [called("d", "a", tool="later"), called("e", "b", "d")]
     shown = list[list[str]]()
-    session.bus.subscribe(
-        StepChanged, lambda _event: shown.append([step.status for step in plan_of(session).steps])
-    )
+    session.bus.subscribe(StepChanged, lambda _event: shown.append(plan_states(session)))
     first = run_workflow(flow(*steps), capable(work=dict, later=broken), session=session)
     assert (first.status, first.warnings) == ("failed", ())
-    assert [step.status for step in plan_of(session).steps] == ["done"] * 3 + ["blocked"] * 2
+    assert plan_states(session) == ["done"] * 3 + ["blocked"] * 2
     assert ["in_progress"] * 3 + ["pending"] * 2 in shown
     second = run_workflow(flow(*steps), capable(work=dict, later=dict), session=session)
     assert (second.status, second.warnings) == ("completed", ())
-    assert (plan_of(session).status, {step.status for step in plan_of(session).steps}) == (
-        "completed",
-        {"done"},
-    )
+    assert (plan_of(session).status, set(plan_states(session))) == ("completed", {"done"})
 
 
 # Others at the same plan
@@ -167,3 +160,151 @@ def test_a_workflow_without_steps_is_completed_and_so_is_its_plan() -> None:
     result = run_workflow(flow(), capable())
     assert (result.status, result.workflow.status, dict(result.outputs)) == ("completed", "completed", {})
     assert text(result.session) == "Find it out (completed, 0 of 0 done)\n"
+
+
+MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}
+
+
+def test_from_another_thread_the_workflow_agrees_with_the_plan_at_any_moment() -> None:
+    session = Session()
+    over = threading.Event()
+    wrong: list[Any] = []
+    looks: list[int] = []
+
+    def watch() -> None:
+        while not over.is_set():
+            with session.transaction():
+                workflow, plan = session.select_latest(Workflow), session.select_latest(Plan)
+            if workflow is not None and plan is not None:
+                looks.append(1)
+                if [MARKS[step.status] for step in workflow.steps] != [step.status for step in plan.steps]:
+                    wrong.append((workflow, plan))
+
+    async def work() -> int:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return 1
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    steps = [called(f"s{number}", *([f"s{number - 1}"] if number % 3 else [])) for number in range(200)]
+    result = run_workflow(flow(*steps), capable(work=work), session=session)
+    over.set()
+    watcher.join(10)
+    assert (result.status, wrong, len(looks) > 0) == ("completed", [], True)
+
+
+def test_a_step_that_holds_the_event_loop_has_the_times_at_which_it_began_and_ended() -> None:
+    async def work() -> None:
+        time.sleep(0.01)
+
+    result = run_workflow(flow(called("a"), called("b")), capable(work=work))
+    events = result.session.select_all(StepChanged)
+    times = {(event.record.step_id, event.record.status): event.created_at for event in events}
+    assert [event.record.at for event in events] == [at.isoformat() for at in times.values()]
+    ended = [times["a", "completed"], times["b", "completed"]]
+    assert min(ended[0] - times["a", "in_progress"], ended[1] - ended[0]) >= timedelta(milliseconds=9)
+
+
+@pytest.mark.parametrize("goals", [("one", "two"), ("one", "one")], ids=["unlike", "alike"])
+def test_two_runs_in_one_session_both_complete_and_the_plan_shows_the_one_that_was_first(goals: Any) -> None:
+    session = Session()
+
+    async def work() -> str:
+        await asyncio.sleep(0)
+        return "worked"
+
+    async def scene() -> Any:
+        steps, tools = flow(called("a"), called("b", "a")), capable(work=work)
+        runs = [
+            arun_workflow(replace(steps, goal=goal), tools, session=session, inputs={"x": number})
+            for number, goal in enumerate(goals)
+        ]
+        return await asyncio.gather(*runs)
+
+    both = {"a": "worked", "b": "worked"}
+    assert [(each.status, each.outputs, each.warnings) for each in asyncio.run(scene())] == [
+        ("completed", both, ()),
+        ("completed", both, (FOREIGN,)),
+    ]
+    assert len({run.run_id for run in session.select_all(WorkflowRun)}) == 2
+    assert (plan_of(session).objective, plan_of(session).status) == ("one", "completed")
+    assert plan_notes(session) == [("done", ("worked",))] * 2
+
+
+@dataclass(frozen=True)
+class Note:
+    text: str
+
+
+def test_what_a_tool_publishes_is_reduced_in_its_call_and_a_refusal_fails_its_step_alone() -> None:
+    def keep(notes: tuple[Note, ...], note: Note) -> tuple[Note, ...]:
+        if note.text == "bad":
+            raise ToolError("not in my session")
+        return (*notes, note)
+
+    session = Session()
+    session.register_reducer(Note, keep)
+    write = plain_tool("write", lambda note: note, parameters=Note, publishes="value")
+    steps = [called(text, tool="write", inputs={"text": text}) for text in ("good", "bad", "more")]
+    result = run_workflow(flow(*steps), capable(write), session=session, max_parallel=1)
+    assert dict(result.errors) == {"bad": told("not in my session", "tool", "not in my session")}
+    assert session.select_all(Note) == (Note("good"), Note("more"))
+    assert result.outputs == {"good": {"text": "good"}, "more": {"text": "more"}}
+
+
+def test_a_run_has_a_token_until_it_ends_which_is_not_shown() -> None:
+    result = run_workflow(flow(), capable())
+    began, ended = (event.run for event in result.session.select_all(RunChanged))
+    assert (began.token == "", began.token in repr(began), ended.token) == (False, False, "")
+
+
+def test_a_run_in_a_run_in_one_session_disturbs_neither() -> None:
+    session = Session()
+
+    def nested() -> str:
+        inner = flow(thought("x", expected_key="inner"), goal="inner")
+        return run_workflow(inner, capable(), session=session).status
+
+    workflow = flow(called("a", tool="nested"), thought("b", "a", expected_key="outer"))
+    result = run_workflow(workflow, capable(nested=nested), session=session)
+    assert (result.status, result.outputs["a"]) == ("completed", "completed")
+    assert [(run.workflow.goal, run.status) for run in session.select_all(WorkflowRun)] == [
+        ("inner", "completed"),
+        ("Find it out", "completed"),
+    ]
+    assert session.select_latest(Workflow) == result.workflow
+
+
+TAKEN = (
+    "another caller has resumed this run, or the session was rewound to before it began; this caller "
+    "stopped, and the session has its changes until then"
+)
+
+
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Threads that take turns after each few instructions."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hasty_threads")
+def test_however_threads_take_turns_the_last_one_has_the_run_and_nothing_is_called_twice() -> None:
+    for _ in range(60):
+        mails, session = list[str](), Session()
+        mail = plain_tool("mail", lambda mails=mails: mails.append("sent"), idempotent=False)
+        steps, tools = flow(called("a"), called("m", "a", tool="mail")), capable(mail, work=dict)
+        with ThreadPoolExecutor(3) as threads:
+            outcomes = [threads.submit(run_workflow, steps, tools, session=session) for _ in range(3)]
+        errors = [str(each.exception()) for each in outcomes if each.exception() is not None]
+        assert set(errors) <= {TAKEN}
+        assert len(errors) < 3
+        begun = {
+            each.run_id
+            for each in session.select_all(StepRecord)
+            if (each.step_id, each.status, each.called) == ("m", "in_progress", True)
+        }
+        assert len(mails) == len(begun) <= len(session.select_all(WorkflowRun))

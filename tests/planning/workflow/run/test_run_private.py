@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, plan_notes, restored, states, told
+from run_cases import called, capable, flow, plain_tool, plan_notes, refusal, restored, states, told
 
 from planning import Plan
 from planning.tools import ToolError
-from planning.workflow import Capabilities, Workflow, WorkflowError, WorkflowResult, run_workflow
+from planning.workflow import Capabilities, Workflow, WorkflowError, run_workflow
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session
@@ -24,36 +24,27 @@ from session.stores import SqliteStore
 SECRET = "4111-0815"  # noqa: S105 - it is none
 
 
-class File:
-    """A store file, opened again each time as by another process."""
+Opened = Callable[[], Session]
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "plans.db"
-        self._stores: list[SqliteStore] = []
 
-    def session(self) -> Session:
-        self._stores.append(SqliteStore(self.path))
-        return Session(session_id="nightly", store=self._stores[-1])
-
-    def run(self, workflow: Workflow, capabilities: Capabilities) -> WorkflowResult:
-        return run_workflow(workflow, capabilities, session=self.session())
-
-    def text(self) -> bytes:
-        return b"".join(each.read_bytes() for each in sorted(self.path.parent.glob("plans.db*")))
-
-    def close(self) -> None:
-        for store in self._stores:
-            store.close()
+def written(folder: Path) -> bytes:
+    return b"".join(each.read_bytes() for each in sorted(folder.glob("plans.db*")))
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Iterator[File]:
-    """A store whose file has no byte of the secret, open or closed."""
-    file = File(tmp_path)
-    yield file
-    assert SECRET.encode() not in file.text()
-    file.close()
-    assert SECRET.encode() not in file.text()
+def file(tmp_path: Path) -> Iterator[Opened]:
+    """Opens a stored session, each time as another process; its file never has a byte of the secret."""
+    stores: list[SqliteStore] = []
+
+    def session() -> Session:
+        stores.append(SqliteStore(tmp_path / "plans.db"))
+        return Session(session_id="nightly", store=stores[-1])
+
+    yield session
+    assert SECRET.encode() not in written(tmp_path)
+    for store in stores:
+        store.close()
+    assert SECRET.encode() not in written(tmp_path)
 
 
 def vault(outcome: Any, **options: Any) -> Any:
@@ -79,15 +70,11 @@ def everything_told(
     session.bus.subscribe(SessionEvent, events.append)
     with caplog.at_level(logging.DEBUG):
         result = run_workflow(workflow, capabilities, session=session)
-    records = session.select_all(StepRecord)
-    logged = [str(vars(record)) for record in caplog.records]
-    outputs = [record.output for record in records]
+    logged = [vars(record) for record in caplog.records]
     changed = [event.record.output for event in events if hasattr(event, "record")]
-    plan = session.select_latest(Plan)
-    runs = session.select_all(WorkflowRun)
-    return "\n".join(
-        map(repr, [records, outputs, events, changed, plan, result.errors, logged, runs, result])
-    )
+    outputs = [record.output for record in session.select_all(StepRecord)]
+    slices = [session.select_all(kind) for kind in (StepRecord, WorkflowRun, Plan)]
+    return repr([slices, outputs, events, changed, result.errors, logged, result])
 
 
 @pytest.mark.parametrize(
@@ -109,18 +96,18 @@ def everything_told(
     ids=len,
 )
 def test_private_data_is_in_no_record_event_error_log_or_file_whatever_the_outcome(
-    file: File, caplog: pytest.LogCaptureFixture, outcome: Any, fields: dict[str, Any]
+    file: Opened, tmp_path: Path, caplog: pytest.LogCaptureFixture, outcome: Any, fields: dict[str, Any]
 ) -> None:
     step = called("a", tool="vault", **fields)
     nowhere = called("b", "a", tool="same", inputs={"value": "${a.output.total}"})
     capabilities = capable(vault(outcome), same=same)
     assert SECRET not in everything_told(flow(step, nowhere), capabilities, Session(), caplog)
     given = replace(step, inputs={"account": SECRET})
-    assert SECRET not in everything_told(flow(given, nowhere), capabilities, file.session(), caplog)
-    assert b"vault" in file.text()
+    assert SECRET not in everything_told(flow(given, nowhere), capabilities, file(), caplog)
+    assert b"vault" in written(tmp_path)
 
 
-def test_the_file_has_nothing_that_was_made_of_private_data(file: File) -> None:
+def test_the_file_has_nothing_that_was_made_of_private_data(file: Opened) -> None:
     def broken(value: str) -> str:
         raise ToolError(f"no such card: {value}")
 
@@ -138,7 +125,9 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: File) -> None:
         called("check", "a", done_check="card", tool="same"),
         called("public", "skipped", tool="same", inputs={"value": 1}),
     )  # fmt: skip
-    result = file.run(workflow, capable(vault({"card": SECRET}), same=same, broken=broken))
+    result = run_workflow(
+        workflow, capable(vault({"card": SECRET}), same=same, broken=broken), session=file()
+    )
     assert result.outputs["deep"] == [{"x": f"it is {SECRET}"}]
     assert result.outputs["skipped"] == SECRET
     assert dict(result.memory) == {"card": SECRET, "copy": {"card": SECRET}}
@@ -148,24 +137,20 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: File) -> None:
         "a", "whole", "text", "deep", "skipped", "again"
     }  # fmt: skip
     assert records["public"].output == 1
-    plan = result.session.select_latest(Plan)
-    assert SECRET not in repr(plan)
-    assert SECRET not in repr(result.session.history())
+    assert SECRET not in repr((result.session.select_all(Plan), result.session.history()))
 
 
-def test_a_tool_that_keeps_its_inputs_in_the_session_is_not_given_private_data(file: File) -> None:
+def test_a_tool_that_keeps_its_inputs_in_the_session_is_not_given_private_data(file: Opened) -> None:
     keeps = plain_tool("keeps", same, publishes="value")
     workflow = flow(
         called("a", tool="vault"), called("b", "a", tool="keeps", inputs={"value": "${a.output}"})
     )
-    result = file.run(workflow, capable(vault({"card": SECRET}), keeps))
-    assert dict(result.errors) == {
-        "b": told(
-            "keeps keeps its inputs in the session, and these are private, which the session's store must "
-            "not have; give it other inputs",
-            "parameter",
-        )
-    }
+    result = run_workflow(workflow, capable(vault({"card": SECRET}), keeps), session=file())
+    message = (
+        "keeps keeps its inputs in the session, and these are private, which the session's store must "
+        "not have; give it other inputs"
+    )
+    assert dict(result.errors) == {"b": told(message, "parameter")}
 
 
 STEPS = flow(
@@ -177,40 +162,33 @@ STEPS = flow(
 )
 
 
-def broken_then_mended() -> tuple[Capabilities, Capabilities]:
-    return (
-        capable(vault({"card": SECRET}), same=same, flaky=lambda: {"success": False}),
-        capable(vault(AssertionError()), same=same, flaky=lambda: "mended"),
-    )
+BROKEN = capable(vault({"card": SECRET}), same=same, flaky=lambda: {"success": False})
+MENDED = capable(vault(AssertionError()), same=same, flaky=lambda: "mended")
 
 
-def test_a_resumed_run_names_the_step_whose_private_output_was_not_kept(file: File) -> None:
-    broken, mended = broken_then_mended()
-    assert file.run(STEPS, broken).status == "failed"
-    again = file.run(STEPS, mended)
+def test_a_resumed_run_names_the_step_whose_private_output_was_not_kept(file: Opened) -> None:
+    assert run_workflow(STEPS, BROKEN, session=file()).status == "failed"
+    again = run_workflow(STEPS, MENDED, session=file())
     assert states(again.workflow) == {
         "a": "completed", "b": "completed", "c": "completed", "d": "failed", "e": "completed"
     }  # fmt: skip
-    assert dict(again.errors) == {
-        "d": told(
-            "'${b.output.card}' has no value: the output of step b is private and was not kept; run that "
-            "step again under another step_id, and refer to it"
-        )
-    }
+    message = (
+        "'${b.output.card}' has no value: the output of step b is private and was not kept; run that "
+        "step again under another step_id, and refer to it"
+    )
+    assert dict(again.errors) == {"d": told(message)}
     assert (again.outputs["e"], dict(again.memory)) == (1, {"card": 1})
 
 
-def test_other_private_inputs_of_a_completed_step_are_noticed(file: File) -> None:
-    broken, mended = broken_then_mended()
-    file.run(STEPS, broken)
+def test_other_private_inputs_of_a_completed_step_are_noticed(file: Opened) -> None:
+    run_workflow(STEPS, BROKEN, session=file())
     changed = called("a", tool="vault", inputs={"account": "another"}, expected_key="card")
-    with pytest.raises(WorkflowError) as refused:
-        file.run(flow(changed, *STEPS.steps[1:]), mended)
-    assert str(refused.value) == (
+    steps = flow(changed, *STEPS.steps[1:])
+    assert refusal(WorkflowError, run_workflow, steps, MENDED, session=file()) == (
         "the unfinished run in this session cannot be resumed: step 'a' is completed and its inputs changed; "
         "restore that step, or use another session to start over"
     )
-    other = file.run(flow(), capable())
+    other = run_workflow(flow(), capable(), session=file())
     assert dict(other.memory) == {}
     kept = other.session.select_all(WorkflowRun)[0].workflow.steps[0].inputs
     assert list(kept) == ["withheld"]

@@ -1,21 +1,130 @@
-"""Random workflows: their runs, whole, interrupted and taken up again, against a plain account of them."""
+"""Random workflows: their runs, whole, interrupted, stored and resumed, against a plain account of them."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
-from drawn_runs import Drawn, drawn_runs, expected, working
+import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from run_cases import plan_states
+from run_cases import called, capable, flow, plain_tool, plan_states, states, thought
 
 from planning import Plan
-from planning.workflow import Workflow, WorkflowResult, arun_workflow, run_workflow
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord
+from planning.tools import ToolContext, ToolError
+from planning.workflow import Capabilities, Workflow, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow.model import OnFailure
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
 from session import Session, Snapshot
+from session.stores import MemoryStore
+
+
+@attrs.frozen
+class Drawn:
+    workflow: Workflow
+    failing: frozenset[str]
+
+
+@st.composite
+def drawn_runs(draw: st.DrawFn, limit: int = 7) -> Drawn:
+    """A workflow in any order of its steps: they use the outputs of some of those that they depend on.
+
+    Two steps store under one key only if one of them runs after the other: the later value counts.
+    """
+    ids = [f"s{number}" for number in range(draw(st.integers(1, limit)))]
+    steps, failing = [], set()
+    before: dict[str, set[str]] = {}
+    holders: dict[str, set[str]] = {"one": set(), "two": set()}
+    for at, step_id in enumerate(ids):
+        depends_on = draw(st.lists(st.sampled_from(ids[:at]), max_size=3)) if at else []
+        before[step_id] = {*depends_on}.union(*(before[each] for each in depends_on))
+        used = draw(st.lists(st.sampled_from(depends_on), unique=True)) if depends_on else []
+        kind = draw(st.sampled_from(["tool", "tool", "fails", "thinking"]))
+        said: dict[str, Any] = {}
+        if kind != "thinking":
+            inputs = {"used": [f"${{{each}.output}}" for each in used]}
+            said = {"type": "tool", "name": "work", "inputs": inputs}
+        if kind == "fails":
+            failing.add(step_id)
+        if draw(st.booleans()):
+            key = draw(st.sampled_from(["one", "two"]))
+            is_free = holders[key] <= before[step_id]
+            said["expected_key"] = key if is_free else f"key of {step_id}"
+            if is_free:
+                holders[key].add(step_id)
+        said["on_failure"] = draw(st.sampled_from(["fail", "skip_dependents", "continue"]))
+        steps.append(thought(step_id, *depends_on, **said))
+    return Drawn(flow(*draw(st.permutations(steps))), frozenset(failing))
+
+
+def working(
+    failing: frozenset[str], called: Callable[[str], object] = lambda step_id: None, **options: Any
+) -> Capabilities:
+    """Capabilities with the tool that these workflows call; ``called`` hears of each call first."""
+
+    async def work(used: list[str], context: ToolContext) -> str:
+        step_id = str(context.values["step_id"])
+        called(step_id)
+        if step_id in failing:
+            raise ToolError(f"{step_id} failed")
+        return f"{step_id}({','.join(used)})"
+
+    return Capabilities(tools=[plain_tool("work", work, **options)])
+
+
+@attrs.frozen
+class Expected:
+    status: str
+    statuses: dict[str, str]
+    outputs: dict[str, str]
+    failed: set[str]
+    skipped: dict[str, bool]
+    plan: list[str]
+
+
+def expected(drawn: Drawn) -> Expected:
+    steps = {step.step_id: step for step in drawn.workflow.steps}
+    statuses: dict[str, str] = {}
+    outputs: dict[str, str] = {}
+    causes: dict[str, set[str]] = {}
+    while len(statuses) < len(steps):
+        for step_id, step in steps.items():
+            if step_id in statuses or any(each not in statuses for each in step.depends_on):
+                continue
+            causes[step_id] = set()
+            for other in step.depends_on:
+                causes[step_id] |= causes[other]
+                if statuses[other] == "failed" and steps[other].on_failure != "continue":
+                    causes[step_id].add(other)
+            used = [each[2:-8] for each in step.inputs.get("used", ())]
+            if causes[step_id]:
+                statuses[step_id] = "pending"
+            elif step_id in drawn.failing or any(each not in outputs for each in used):
+                statuses[step_id] = "failed"
+            else:
+                statuses[step_id] = "completed"
+                made = f"{step_id}({','.join(outputs[each] for each in used)})"
+                outputs[step_id] = made if step.type else step.description
+    failed = {step_id for step_id, status in statuses.items() if status == "failed"}
+    marks = {"completed": "done", "failed": "blocked", "pending": "blocked"}
+    return Expected(
+        "failed" if any(steps[each].on_failure == "fail" for each in failed) else "completed",
+        {step_id: statuses[step_id] for step_id in steps},
+        {step_id: outputs[step_id] for step_id in steps if step_id in outputs},
+        failed,
+        {
+            each: bool(causes[each])
+            and all(steps[cause].on_failure == "skip_dependents" for cause in causes[each])
+            for each in steps
+        },
+        [marks[statuses[step_id]] for step_id in steps],
+    )
+
 
 limits = st.integers(1, 4)
 
@@ -168,3 +277,81 @@ def crash(drawn: Drawn, at: int, session: Session, calls: Counter[str], dead: li
     run_workflow(drawn.workflow, capabilities, session=session, max_parallel=limit)
     session.bus.unsubscribe(StepChanged, keep)
     return dead[0] if dead else session.snapshot().to_json()
+
+
+# In stored sessions
+
+
+def outcome(result: WorkflowResult) -> tuple[Any, ...]:
+    values = dict(result.outputs), dict(result.memory), dict(result.errors)
+    return result.status, states(result.workflow), *values, result.warnings
+
+
+def kept(session: Session) -> dict[str, Any]:
+    return {
+        "records": [
+            (each.step_id, each.status, each.attempt, each.called, each.skipped, each.output, each.error)
+            for each in session.select_all(StepRecord)
+        ],
+        "memory": [
+            (each.type, each.key, each.value, each.step_id) for each in session.select_all(MemoryItem)
+        ],
+        "runs": [(each.status, each.user_prompt, each.inputs) for each in session.select_all(WorkflowRun)],
+        "plan": session.select_latest(Plan),
+    }
+
+
+@given(drawn_runs(8), st.integers(1, 4))
+def test_a_stored_run_is_the_same_as_one_in_memory(drawn: Drawn, limit: int) -> None:
+    sessions = [Session(), Session(session_id="nightly", store=MemoryStore())]
+    results = [
+        run_workflow(drawn.workflow, working(drawn.failing), session=each, max_parallel=limit)
+        for each in sessions
+    ]
+    assert outcome(results[0]) == outcome(results[1])
+    ours, theirs = map(kept, sessions)
+    if limit > 1:  # which of two steps ends first is left to chance
+        ours, theirs = (
+            {**each, "records": sorted(each["records"], key=repr), "memory": ()} for each in (ours, theirs)
+        )
+    assert ours == theirs
+
+
+@given(drawn_runs(6), st.lists(st.integers(1, 12), max_size=4), st.integers(1, 4))
+def test_a_stored_run_that_is_cut_off_at_any_commit_goes_on_and_repeats_nothing(
+    drawn: Drawn, cuts: list[int], limit: int
+) -> None:
+    """A fork of the versions up to a commit is what a killed process leaves behind."""
+    whole = Session(session_id="nightly", store=MemoryStore())
+    alone = run_workflow(drawn.workflow, working(drawn.failing), session=whole, max_parallel=limit)
+    for number, cut in enumerate(cuts):
+        session = whole.fork(at=min(cut, whole.version - 1), session_id=f"cut{number}")
+        newest = {each.step_id: each.status for each in session.select_all(StepRecord)}
+        calls: list[str] = []
+        again = run_workflow(
+            drawn.workflow, working(drawn.failing, calls.append), session=session, max_parallel=limit
+        )
+        assert not [each for each in calls if newest.get(each) == "completed"]
+        assert outcome(again) == outcome(alone)
+        assert len(session.select_all(WorkflowRun)) == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [("skip_dependents", "fail"), ("fail", "skip_dependents")])
+def test_a_step_behind_two_failures_comes_out_the_same_whichever_of_them_is_first(
+    first: OnFailure, second: OnFailure
+) -> None:
+    """The whole run comes to b first; one that is resumed after x, to a."""
+    workflow = flow(
+        called("y", tool="broken", on_failure="continue"),
+        called("x"),
+        called("b", "y", tool="broken", on_failure=first),
+        called("a", "x", tool="broken", on_failure=second),
+        called("c", "a", "b"),
+    )
+    tools = capable(work=dict, broken=lambda: 1 / 0)
+    whole = Session(session_id="nightly", store=MemoryStore())
+    alone = run_workflow(workflow, tools, session=whole, max_parallel=1)
+    assert states(alone.workflow)["c"] == "pending"
+    for version in range(whole.version):
+        session = whole.fork(at=version, session_id=f"cut{version}")
+        assert outcome(run_workflow(workflow, tools, session=session, max_parallel=1)) == outcome(alone)

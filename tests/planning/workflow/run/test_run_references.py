@@ -1,4 +1,4 @@
-"""References at run time: what they stand for, what is copied, and what is said where they lead nowhere."""
+"""References and the memory of a run: their values, and the errors where there are none."""
 
 from __future__ import annotations
 
@@ -17,10 +17,24 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from json_runs import Colour, Page, Pair, Row
-from run_cases import called, flow, json_values, plain_tool, thought, told
+from run_cases import (
+    called,
+    capable,
+    flow,
+    heard,
+    json_values,
+    plan_notes,
+    refusal,
+    states,
+    thought,
+    told,
+)
 
 from planning.tools import ToolResult
-from planning.workflow import Capabilities, extract_value, run_workflow
+from planning.workflow import Capabilities, WorkflowResult, extract_value, run_workflow
+from planning.workflow.conditions import ConditionInvalid, is_done
+from planning.workflow.run.memory import MemoryItem
+from session import Session
 
 
 def run(inputs: Mapping[str, Any], prompt: str = "", **outputs: Any) -> tuple[list[dict[str, Any]], Any]:
@@ -30,12 +44,12 @@ def run(inputs: Mapping[str, Any], prompt: str = "", **outputs: Any) -> tuple[li
     def take(inputs: Mapping[str, Any]) -> None:
         seen.append(dict(inputs))
 
-    def giving(value: Any) -> Any:
-        return lambda: ToolResult(True, "Done.", value)
-
-    steps = [called(step_id, tool=f"give {at}") for at, step_id in enumerate(outputs)]
+    steps = [called(step_id, tool=f"give_{step_id}") for step_id in outputs]
     steps.append(thought("take", *outputs, type="handler", name="take", inputs=inputs))
-    tools = {f"give {at}": plain_tool("give", giving(value)) for at, value in enumerate(outputs.values())}
+    tools = {
+        f"give_{name}": lambda value=value: ToolResult(True, "Done.", value)
+        for name, value in outputs.items()
+    }
     capabilities = Capabilities(tools=tools, handlers={"take": take})
     result = run_workflow(flow(*steps, thought("later", "take")), capabilities, user_prompt=prompt)
     return seen, result.errors.get("take")
@@ -173,12 +187,6 @@ class Unfinished:
     total: int = field(init=False)
 
 
-class Odd:
-    """Has an attribute, and is no record."""
-
-    total = 3
-
-
 REFUSED = [
     ({"a": 1}, ["b"], "the output.b is missing: the output has a"),
     ({"a": {}}, ["a", "b", "c"], "the output.a.b is missing: the output.a is empty"),
@@ -190,7 +198,7 @@ REFUSED = [
       for part, shown in ((0, "[0]"), (1, "[1]"), ("0", ".0"), ("1", ".1"))),
     (Row("a"), ["__class__"], "the output.__class__ is missing: the output has name, tags"),
     (PAGE, ["model_fields"], "the output.model_fields is missing: the output has title, lines"),
-    (Odd(), ["total"], "the output.total is missing: the output is Odd"),
+    (ValueError("x"), ["args"], "the output.args is missing: the output is ValueError"),
     (Pair(1, 2), ["first"], "the output.first is missing: the output has 2 items"),
     ("text", [0], "the output[0] is missing: the output is 'text'"),
     (1.5, ["real"], "the output.real is missing: the output is float"),
@@ -207,9 +215,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("value", "path", "message"), REFUSED)
 def test_where_there_is_nothing_it_says_what_there_is(value: Any, path: list[Any], message: str) -> None:
-    with pytest.raises(LookupError) as refused:
-        extract_value(value, path)
-    assert str(refused.value) == message
+    assert refusal(LookupError, extract_value, value, path) == message
 
 
 def test_a_missing_name_of_a_mapping_that_makes_its_values_is_missing_and_is_not_made() -> None:
@@ -220,6 +226,158 @@ def test_a_missing_name_of_a_mapping_that_makes_its_values_is_missing_and_is_not
 
 
 def test_a_path_as_one_text_is_refused_with_its_right_form() -> None:
-    with pytest.raises(TypeError) as refused:
-        extract_value({"a": 1}, "a")
-    assert str(refused.value) == "a path is a list of names, got a string; write ['a']"
+    message = refusal(TypeError, extract_value, {"a": 1}, "a")
+    assert message == "a path is a list of names, got a string; write ['a']"
+
+
+DATA = {"Revenue": {"2023": 5, "2024": None}, "rows": [{"id": 7}, {"id": 8}]}
+
+
+def noting(*steps: Any, **options: Any) -> tuple[WorkflowResult, list[Any]]:
+    calls: list[Any] = []
+
+    def note(value: Any = "fetch") -> Any:
+        calls.append(value)
+        return DATA if value == "fetch" else value
+
+    return run_workflow(flow(*steps), capable(fetch=note, note=note), **options), calls
+
+
+def items(result: WorkflowResult) -> list[tuple[Any, ...]]:
+    found = result.session.select_all(MemoryItem)
+    assert all(item.created_at.endswith("+00:00") for item in found)
+    return [(item.type, item.key, item.value, item.step_id) for item in found]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (None, DATA),
+        (("Revenue", "2023"), 5),
+        (("Revenue", "2024"), None),
+        (("rows", "1", "id"), 8),
+    ],
+)
+def test_the_value_at_the_output_path_is_stored_under_the_key(path: Any, value: Any) -> None:
+    result, _ = noting(called("a", tool="fetch", expected_key="key", output_path=path))
+    assert (dict(result.memory), dict(result.outputs)) == ({"key": value}, {"a": DATA})
+    assert items(result) == [("step_result", "key", value, "a")]
+
+
+@pytest.mark.parametrize("key", ["key", None])
+def test_a_path_that_leads_nowhere_is_an_error_and_nothing_is_stored(key: str | None) -> None:
+    result, calls = noting(
+        called("a", tool="fetch", expected_key=key, output_path=("Revenue", "2025")), thought("b", "a")
+    )
+    message = "the output.Revenue.2025 is missing: the output.Revenue has 2023, 2024"
+    assert (dict(result.errors), calls) == ({"a": told(message)}, ["fetch"])
+    assert (dict(result.memory), dict(result.outputs), items(result)) == ({}, {}, [])
+    assert states(result.workflow) == {"a": "failed", "b": "pending"}
+
+
+# Skipping
+
+
+@pytest.mark.parametrize("check", ["True", "memory['key'] == 5", "key > 4 and len(memory) == 1"])
+def test_a_true_condition_skips_the_step_and_keeps_the_stored_value(check: str) -> None:
+    session = Session()
+    records, step = heard(session), called("a", tool="fetch", expected_key="key", done_check=check)
+    result, calls = noting(step, inputs={"key": 5}, session=session)
+    assert (calls, states(result.workflow), result.warnings) == ([], {"a": "completed, skipped"}, ())
+    assert items(result) == [("input", "key", 5, None), ("step_skipped", "key", None, "a")]
+    assert (dict(result.memory), dict(result.outputs)) == ({"key": 5}, {"a": 5})
+    assert [(each.step_id, each.status) for each in records] == [("a", "completed")]
+    assert (records[0].skipped, records[0].attempt, records[0].called) == (True, 0, False)
+    assert result.workflow.steps[0].completed_at == records[0].at
+    assert plan_notes(session) == [("done", ("Skipped: its done_check is true",))]
+
+
+def ignored(check: str) -> tuple[str, ...]:
+    """The warning for a condition that says neither yes nor no."""
+    return (f"step a: done_check ignored: {refusal(ConditionInvalid, is_done, check, {'key': 5}, 'key')}",)
+
+
+@pytest.mark.parametrize(
+    ("check", "warnings"),
+    [
+        *((check, ()) for check in ("False", "memory['other'] == 5", "key > 'text'")),
+        *((check, ignored(check)) for check in ("(", "__import__('os')", "key")),
+    ],
+)
+def test_a_condition_that_is_not_true_runs_the_step_and_is_a_warning_if_it_is_invalid(
+    check: str, warnings: tuple[str, ...]
+) -> None:
+    result, calls = noting(called("a", tool="fetch", expected_key="key", done_check=check), inputs={"key": 5})
+    assert (calls, states(result.workflow), result.status) == (["fetch"], {"a": "completed"}, "completed")
+    assert ([item[0] for item in items(result)], result.warnings) == (["input", "step_result"], warnings)
+
+
+@pytest.mark.parametrize(
+    ("path", "reference"),
+    [
+        (None, "${a.output}"),
+        (("Revenue", "2023"), "${a.output.Revenue.2023}"),
+        (("rows", "0", "id"), "${a.output.rows[0].id}"),
+        (("rows", "1"), "${a.output.rows.1}"),
+    ],
+)
+def test_references_find_the_stored_value_of_a_skipped_step_where_its_output_would_have_it(
+    path: Any, reference: str
+) -> None:
+    def steps(**fields: Any) -> list[Any]:
+        behind = called("b", "a", tool="note", inputs={"value": reference})
+        return [called("a", tool="fetch", expected_key="key", output_path=path, **fields), behind]
+
+    kept = noting(*steps())[0].memory["key"]
+    result, calls = noting(*steps(done_check="True"), inputs={"key": kept})
+    assert (calls, result.outputs.get("b")) == ([kept], kept)
+
+
+def test_a_step_is_skipped_whatever_other_code_has_stored_under_its_key() -> None:
+    session = Session()
+
+    def keep() -> None:
+        session.dispatch(MemoryItem(type="input", key="key", value=[session]))
+
+    steps = called("a", tool="keep"), called("b", "a", expected_key="key", done_check="True")
+    result = run_workflow(flow(*steps), capable(keep=keep), session=session)
+    assert (result.status, result.errors) == ("completed", {})
+    assert states(result.workflow) == {"a": "completed", "b": "completed, skipped"}
+    assert result.outputs["b"] == [repr(session)]
+
+
+HITS = called("find", tool="fetch", expected_key="hit", output_path=("hits", "2"), done_check="True")
+
+
+UNKEPT = "'{}' has no value: only find.output.hits.2 was kept; refer to that"
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("${find.output.hits[0]}", UNKEPT.format("${find.output.hits[0]}")),
+        ("${find.output}", UNKEPT.format("${find.output}")),
+        ("${find.output.hits[2].title}", "find.output.hits.2.title is missing: find.output.hits.2 has url"),
+    ],
+)
+def test_what_a_skipped_step_did_not_keep_is_missing_and_never_made_up(reference: str, message: str) -> None:
+    steps = [
+        called("b", "find", tool="note", inputs={"value": f"It is {reference}."}),
+        called("c", "find", tool="note", inputs={"value": "${find.output.hits[2].url}"}),
+    ]
+    result, calls = noting(HITS, *steps, inputs={"hit": {"url": "x"}})
+    assert (calls, dict(result.outputs), dict(result.errors)) == (["x"], {"c": "x"}, {"b": told(message)})
+
+
+def test_a_resumed_run_knows_of_a_skipped_step_what_was_there_when_it_was_skipped() -> None:
+    steps = [
+        HITS,
+        called("other", "find", tool="fetch", expected_key="hit"),
+        called("fail", "other", tool="nobody"),
+        called("b", "fail", tool="note", inputs={"value": "${find.output.hits[2]}"}),
+    ]
+    first, _ = noting(*steps, inputs={"hit": "third"})
+    assert dict(first.memory) == {"hit": DATA}
+    mended = [*steps[:2], thought("fail", "other"), steps[3]]
+    result, calls = noting(*mended, inputs={"hit": "third"}, session=first.session)
+    assert (result.status, calls) == ("completed", ["third"])

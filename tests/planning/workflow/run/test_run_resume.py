@@ -1,17 +1,42 @@
-"""Going on with a run: what continues, what begins afresh, and workflows that were begun elsewhere."""
+"""Runs that are stopped, and runs that are resumed: what continues, and what starts over."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
-from run_cases import Bench, called, flow, plan_notes, restored, states, thought
+from run_cases import (
+    MAYBE,
+    Bench,
+    Slow,
+    called,
+    cancelled,
+    capable,
+    flow,
+    plain_tool,
+    plan_notes,
+    refusal,
+    restored,
+    states,
+    thought,
+    tool_threads,
+)
 
 from planning.tools import ToolError
-from planning.workflow import Workflow, WorkflowError, WorkflowStep
+from planning.tools.guard import Retry
+from planning.tools.parameters.model import FreeModel
+from planning.workflow import Capabilities, Workflow, WorkflowError, WorkflowStep, arun_workflow, run_workflow
 from planning.workflow.edits import replace_step
-from planning.workflow.run.records import WorkflowRun
+from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
 from session import Session
 
 
@@ -39,7 +64,8 @@ def test_what_failed_is_tried_again_and_what_is_done_is_not(is_restored: bool, i
     first = broken.run(STEPS, session, max_parallel=1)
     assert (first.status, broken.calls) == ("failed", ["work", "mail", ("broken", "x")])
     session = restored(session) if is_restored else session
-    again = mended.run(first.workflow if is_from_result else STEPS, session)
+    prompt = "" if is_restored else None  # which is the same
+    again = mended.run(first.workflow if is_from_result else STEPS, session, user_prompt=prompt)
     assert (again.status, mended.calls, dict(again.errors)) == ("completed", [("broken", "x")], {})
     assert dict(again.outputs) == {"a": {"rows": [1, None, "x"]}, "m": "sent", "b": "x", "c": "Do c"}
     assert dict(again.memory) == {"key": [1, None, "x"]}
@@ -72,14 +98,11 @@ def test_another_goal_another_prompt_or_other_inputs_begin_afresh() -> None:
 
 
 def test_a_call_that_was_refused_before_it_was_made_is_made_the_next_time() -> None:
-    def narrow(to: str) -> str:
-        return to
-
-    def wide(to: int) -> int:
+    def mail(to: str) -> str:
         return to
 
     steps, session = flow(called("m", tool="mail", inputs={"to": 1})), Session()
-    refusing, taking = Bench(mail=narrow), Bench(mail=wide)
+    refusing, taking = Bench(mail=mail), Bench(mail=lambda to: to)
     assert (refusing.run(steps, session).errors["m"].code, refusing.calls) == ("parameter", [])
     assert (dict(taking.run(steps, session).outputs), taking.calls) == ({"m": 1}, [("mail", 1)])
 
@@ -88,20 +111,16 @@ def test_a_call_that_was_refused_before_it_was_made_is_made_the_next_time() -> N
 
 
 def test_what_a_document_says_of_its_steps_is_no_run_so_they_all_run() -> None:
-    mended, session = bench(is_mended=True), Session()
-    at = "2024-05-06T07:08:09+00:00"
+    mended, at = bench(is_mended=True), "2024-05-06T07:08:09+00:00"
     workflow = flow(
         called("a", status="completed", completed_at=at, expected_key="key", output_path=("rows",)),
         called("s", status="pending", skipped=True),
         called("b", "a", "s", tool="broken", inputs={"value": "${a.output.rows[2]}"}),
         status="in_progress",
     )
-    result = mended.run(workflow, session, inputs={"key": [7]}, max_parallel=1)
-    assert (mended.calls, result.status, result.outputs["b"]) == (
-        ["work", "work", ("broken", "x")],
-        "completed",
-        "x",
-    )
+    result = mended.run(workflow, Session(), inputs={"key": [7]}, max_parallel=1)
+    assert (mended.calls, result.status) == (["work", "work", ("broken", "x")], "completed")
+    assert result.outputs["b"] == "x"
     assert states(result.workflow) == dict.fromkeys("asb", "completed")
     assert result.workflow.steps[0].completed_at != at
 
@@ -109,9 +128,8 @@ def test_what_a_document_says_of_its_steps_is_no_run_so_they_all_run() -> None:
 @pytest.mark.parametrize("status", ["completed", "failed", "in_progress"])
 def test_a_step_that_ran_elsewhere_and_must_not_be_called_twice_is_refused(status: Any) -> None:
     mended, session = bench(is_mended=True), Session()
-    with pytest.raises(WorkflowError) as refused:
-        mended.run(flow(called("a"), called("m", "a", tool="mail", status=status)), session)
-    assert str(refused.value) == (
+    steps = flow(called("a"), called("m", "a", tool="mail", status=status))
+    assert refusal(WorkflowError, mended.run, steps, session) == (
         f"step 'm' is already {status}, mail must not be called twice, and this session does not have that "
         "run; resume it in its own session or snapshot, or set the status of the step to 'pending' to call "
         "it again"
@@ -162,35 +180,34 @@ def test_a_failed_step_with_other_inputs_is_run_and_what_is_done_is_not(goal: st
     assert [status for status, _ in plan_notes(session)] == ["done", "done", "done"]
 
 
-CHANGES: list[tuple[dict[str, Any], str]] = [
-    ({"inputs": {"value": 8}}, "inputs"),
-    ({"description": "Else"}, "description"),
-    ({"expected_key": None}, "expected_key"),
-    ({"output_path": ("x",)}, "output_path"),
-    ({"type": None, "name": None, "agent": "x"}, "type and name and agent"),
-]
-CHANGED: list[tuple[list[WorkflowStep], str]] = [
-    *(
-        ([replace(DONE, **new), SKIPPED, MENDED], f"step 'a' is completed and its {fields} changed")
-        for new, fields in CHANGES
-    ),
-    ([called("s", done_check="True"), called("b")], "step 'a' is completed and was removed"),
-    (
-        [DONE, replace(SKIPPED, done_check="False"), MENDED],
-        "step 's' is completed and its done_check changed",
-    ),
-]
+def changed(**fields: Any) -> list[WorkflowStep]:
+    return [replace(DONE, **fields), SKIPPED, MENDED]
 
 
-@pytest.mark.parametrize(("steps", "what"), CHANGED)
+@pytest.mark.parametrize(
+    ("steps", "what"),
+    [
+        (changed(inputs={"value": 8}), "step 'a' is completed and its inputs changed"),
+        (changed(description="Else"), "step 'a' is completed and its description changed"),
+        (changed(expected_key=None), "step 'a' is completed and its expected_key changed"),
+        (changed(output_path=("x",)), "step 'a' is completed and its output_path changed"),
+        (
+            changed(type=None, name=None, agent="x"),
+            "step 'a' is completed and its type and name and agent changed",
+        ),
+        ([called("s", done_check="True"), called("b")], "step 'a' is completed and was removed"),
+        (
+            [DONE, called("s", "a", done_check="False"), MENDED],
+            "step 's' is completed and its done_check changed",
+        ),
+    ],
+)
 def test_a_completed_step_that_was_changed_or_removed_is_refused_by_name(
     steps: list[WorkflowStep], what: str
 ) -> None:
     session, tools = begun(DONE, SKIPPED, FAILING), shop()
     before = session.snapshot()
-    with pytest.raises(WorkflowError) as refused:
-        tools.run(flow(*steps), session)
-    assert str(refused.value) == (
+    assert refusal(WorkflowError, tools.run, flow(*steps), session) == (
         f"the unfinished run in this session cannot be resumed: {what}; restore that step, or use another "
         "session to start over"
     )
@@ -213,8 +230,7 @@ def test_what_says_when_and_how_a_completed_step_runs_may_change(changes: Any) -
 
 
 def test_a_failed_step_that_must_not_be_called_twice_is_not_called_with_other_inputs_either() -> None:
-    tools, session = shop(), Session()
-    first = flow(thought("t"), called("m", "t", tool="mail"))
+    tools, session, first = shop(), Session(), flow(thought("t"), called("m", "t", tool="mail"))
     tools.run(first, session)
     other = called("m", "t", tool="mail", inputs={"value": 2})
     again = tools.run(replace_step(first, other), session)
@@ -234,3 +250,237 @@ def test_without_a_goal_other_steps_with_the_same_numbers_are_another_workflow()
         assert tools.run(flow(*steps, goal=""), session).status == "failed"
     assert tools.calls == [("work", 7), ("work", -7), ("work", 8), ("work", -8)]
     assert len(session.select_all(WorkflowRun)) == 2
+
+
+def stop(
+    workflow: Workflow, capabilities: Capabilities, slow: Slow, *, begun: int = 1, times: int = 1
+) -> Session:
+    """Run in a session of its own, and cancel so many times as soon as so many calls have begun."""
+    session = Session()
+
+    async def scene() -> None:
+        run = asyncio.create_task(arun_workflow(workflow, capabilities, session=session, max_parallel=3))
+        await slow.until_begun(begun)
+        for _ in range(times):
+            run.cancel()
+            for _ in range(20):
+                await asyncio.sleep(0)
+            slow.was_awaited.append(not run.done())
+        if times == 1:
+            slow.may_end.set()
+        await cancelled(run)
+        slow.may_end.set()
+
+    asyncio.run(scene())
+    return session
+
+
+def test_running_async_steps_are_cancelled_and_the_rest_is_pending() -> None:
+    slow = Slow()
+    steps = [thought("a"), called("b", tool="later"), called("c", "b"), called("d", tool="later")]
+    session = stop(flow(*steps), capable(later=slow.later, work=slow.later), slow, begun=2)
+    assert slow.told == ["cancelled", "cancelled"]
+    (workflow,) = session.select_all(Workflow)
+    assert states(workflow) == {"a": "completed", "b": "pending", "c": "pending", "d": "pending"}
+    assert (workflow.status, workflow.completed_at) == ("in_progress", None)
+    stopped = ("pending", ("Stopped before it was done",))
+    assert plan_notes(session) == [("done", ("Thought through",)), stopped, ("pending", ()), stopped]
+    last = [(each.step_id, each.status) for each in session.select_all(StepRecord)[-2:]]
+    assert sorted(last) == [("b", "pending"), ("d", "pending")]
+
+
+def test_steps_in_threads_are_awaited_and_their_outputs_are_kept() -> None:
+    slow = Slow()
+    calls = [called(step_id, tool="plain") for step_id in "abc"]
+    workflow = flow(*calls, thought("d", "a"), thought("e", "c"))
+    session = stop(workflow, capable(plain=slow.plain), slow, begun=3)
+    assert slow.was_awaited == [True]
+    statuses = dict.fromkeys("abc", "completed") | dict.fromkeys("de", "pending")
+    assert states(session.select_latest(Workflow)) == statuses
+    assert tool_threads("plain") == []
+    again = run_workflow(workflow, capable(plain=Slow().plain), session=session)
+    assert dict(again.outputs) == dict.fromkeys("abc", "from a thread") | {"d": "Do d", "e": "Do e"}
+
+
+@pytest.mark.parametrize("tool", ["plain", "careful"])
+def test_a_second_cancelling_waits_for_nothing(tool: str) -> None:
+    slow = Slow()
+    workflow = flow(called("a", tool="mail"), thought("b", "a"))
+    mail = plain_tool("mail", getattr(slow, tool), idempotent=False)
+    session = stop(workflow, capable(mail), slow, times=2)
+    assert slow.was_awaited[0] is True
+    assert states(session.select_latest(Workflow)) == {"a": "failed", "b": "pending"}
+    again = Bench(mail=lambda: "twice!").run(workflow, session)
+    assert (again.status, dict(again.errors), dict(again.outputs)) == ("failed", {"a": MAYBE}, {})
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_call_that_must_not_be_made_twice_or_does_not_let_itself_be_cancelled_is_awaited(
+    idempotent: bool,
+) -> None:
+    slow = Slow()
+
+    async def stubborn() -> str:
+        with suppress(asyncio.CancelledError):
+            await slow.later()
+        return "nevertheless"
+
+    work = plain_tool("work", stubborn if idempotent else slow.careful, idempotent=idempotent)
+    session = stop(flow(called("a"), thought("b", "a")), capable(work), slow)
+    assert slow.told == ["cancelled" if idempotent else "careful"]
+    assert states(session.select_latest(Workflow)) == {"a": "completed", "b": "pending"}
+
+
+@pytest.mark.parametrize(
+    ("is_in_the_wait", "retries", "idempotent", "state"),
+    [
+        (True, 2, True, "pending"),
+        (False, 2, True, "pending"),
+        (False, 0, True, "failed"),
+        (False, 2, False, "failed"),
+    ],
+)
+def test_a_run_that_is_stopped_between_two_attempts_makes_no_other_and_keeps_the_last_failure(
+    is_in_the_wait: bool, retries: int, idempotent: bool, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr("planning.workflow.run.calls.Retry", partial(Retry, wait_initial=60, wait_max=60))
+
+    async def scene(session: Session) -> None:
+        tried, go_on = asyncio.Event(), threading.Event()
+        loop = asyncio.get_running_loop()
+
+        def work() -> None:
+            calls.append(1)
+            loop.call_soon_threadsafe(tried.set)
+            go_on.wait(10)
+            raise ConnectionError("reset")
+
+        tools = capable(plain_tool("work", work, idempotent=idempotent))
+        run = asyncio.create_task(arun_workflow(flow(called("a", retries=retries)), tools, session=session))
+        await tried.wait()
+        if is_in_the_wait:
+            go_on.set()
+            await asyncio.sleep(0.1)
+        run.cancel()
+        loop.call_later(0.02, go_on.set)
+        await cancelled(run)
+
+    session = Session()
+    asyncio.run(scene(session))
+    assert (calls, states(session.select_latest(Workflow))) == ([1], {"a": state})
+    error = session.select_all(StepRecord)[-1].error
+    assert (None if error is None else error.cause) == ("reset" if state == "failed" else None)
+
+
+def test_a_run_whose_caller_heard_that_it_was_cancelled_is_not_completed_and_goes_on() -> None:
+    def mail() -> None:
+        raise ToolError("It broke")
+
+    workflow = flow(called("a", tool="mail", on_failure="skip_dependents"), thought("b", "a"))
+    tools = Bench(mail=mail)
+
+    async def scene(session: Session) -> None:
+        run = asyncio.create_task(arun_workflow(workflow, tools.tools, session=session))
+
+        def stop(_event: StepChanged) -> None:
+            run.cancel()
+
+        session.bus.subscribe(StepChanged, stop)
+        await cancelled(run)
+        session.bus.unsubscribe(StepChanged, stop)
+
+    session = Session()
+    for _ in range(3):
+        asyncio.run(scene(session))
+    assert tools.run(workflow, session).status == "completed"
+    assert (tools.calls, len(session.select_all(WorkflowRun))) == (["mail"], 1)
+
+
+def test_what_breaks_in_a_session_of_others_stops_the_run_and_leaves_nothing_running() -> None:
+    def refuse(_slice: tuple[Any, ...], event: StepChanged) -> tuple[Any, ...]:
+        if event.record.step_id == "b":
+            raise RuntimeError("not in my session")
+        return ()
+
+    slow, session = Slow(), Session()
+    session.register_reducer(StepChanged, refuse, Slow)
+    steps, tools = flow(called("a"), thought("b")), capable(work=slow.later)
+    assert refusal(RuntimeError, run_workflow, steps, tools, session=session) == "not in my session"
+    assert slow.told == []
+    assert states(session.select_latest(Workflow)) == {"a": "pending", "b": "pending"}
+
+
+@pytest.fixture(autouse=True)
+def errors_of_asyncio(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """What asyncio says of tasks that were left behind fails the test."""
+    with caplog.at_level(logging.ERROR, "asyncio"):
+        yield
+    assert [each.getMessage() for each in caplog.get_records("call") if each.name == "asyncio"] == []
+
+
+def ended_by(run: Callable[[], object]) -> type[BaseException]:
+    """What a run ended with; whatever it left behind is found now."""
+    with pytest.raises(BaseException) as ended:
+        run()
+    gc.collect()
+    return ended.type
+
+
+@pytest.mark.parametrize(("error", "is_async"), [(KeyboardInterrupt, True), (SystemExit, False)])
+def test_a_tool_that_ends_the_process_ends_the_run_and_what_else_runs_is_cancelled(
+    error: type[BaseException], is_async: bool
+) -> None:
+    slow = Slow()
+
+    def work() -> None:
+        raise error("now")
+
+    async def later() -> None:
+        work()
+
+    steps, session = flow(called("a", tool="later"), called("b"), thought("c", "b")), Session()
+    capabilities = capable(later=slow.later, work=later if is_async else work)
+    assert ended_by(lambda: run_workflow(steps, capabilities, session=session)) is error
+    assert slow.told == ["cancelled"]
+    assert states(session.select_latest(Workflow)) == {"a": "pending", "b": "pending", "c": "pending"}
+    assert tool_threads("later", "work") == []
+
+
+def test_ctrl_c_stops_a_run_cleanly_and_it_can_go_on() -> None:
+    slow = Slow()
+
+    async def work() -> str:
+        signal.raise_signal(signal.SIGINT)
+        return await slow.later()
+
+    session = Session()
+    workflow = flow(thought("a"), called("b", "a"), thought("c", "b"))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        ended = ended_by(lambda: run_workflow(workflow, capable(work=work), session=session))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended is KeyboardInterrupt
+    assert states(session.select_latest(Workflow)) == {"a": "completed", "b": "pending", "c": "pending"}
+    result = run_workflow(workflow, capable(work=lambda: "again"), session=session)
+    assert dict(result.outputs) == {"a": "Do a", "b": "again", "c": "Do c"}
+    assert len(session.select_all(WorkflowRun)) == 1
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"parameters": FreeModel(), "publishes": "own"}], ids=["plain", "own"]
+)
+def test_a_tool_that_must_not_be_called_twice_and_ends_the_process_is_not_called_again(options: Any) -> None:
+    calls: list[int] = []
+
+    def work(_params: Any = None, _context: Any = None) -> None:
+        calls.append(1)
+        raise KeyboardInterrupt
+
+    session, steps = Session(), flow(called("a"))
+    capabilities = capable(plain_tool("work", work, idempotent=False, **options))
+    assert ended_by(lambda: run_workflow(steps, capabilities, session=session)) is KeyboardInterrupt
+    assert states(session.select_latest(Workflow)) == {"a": "failed"}
+    result = run_workflow(steps, capabilities, session=session)
+    assert (calls, dict(result.errors)) == ([1], {"a": MAYBE})

@@ -67,17 +67,9 @@ def look(place: Place) -> str:
     return str(place)
 
 
-def shout(text: str) -> str:
-    return text.upper()
-
-
-def writer(task: str) -> str:
-    return task
-
-
 FILINGS = ToolSpec("filings", {"facts": Facts, "company": Company}, "found", "Look it up.")
 TOOLS = [search, now, FILINGS]
-KNOWN = Capabilities(tools=TOOLS, handlers={"shout": shout}, agents={"writer": writer})
+KNOWN = Capabilities(tools=TOOLS, handlers={"shout": lambda text: text}, agents={"writer": lambda task: task})
 
 
 def a_step(**fields: Any) -> dict[str, Any]:

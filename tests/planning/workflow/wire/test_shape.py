@@ -1,18 +1,31 @@
-"""Documents of every form are read into workflows, and written; each violation has a message at its path."""
+"""Documents of every form are read and written, as their schemas say; each violation has its message."""
 
 from __future__ import annotations
 
 import json
+import re
 from types import MappingProxyType
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from plan_findings import findings, findings_text, plan, thought
+from run_cases import refusal
 from syrupy.assertion import SnapshotAssertion
 
-from planning.workflow import Capabilities, Workflow, WorkflowStep, dump_workflow, validate_workflow
+from planning.workflow import (
+    Capabilities,
+    Report,
+    Workflow,
+    WorkflowStep,
+    dump_workflow,
+    schema_text,
+    validate_workflow,
+)
+from planning.workflow.wire import form
 from planning.workflow.wire.form import MOST_ERRORS
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
@@ -193,13 +206,8 @@ def test_a_workflow_is_written_in_one_way(snapshot: SnapshotAssertion) -> None:
     ],
 )
 def test_what_json_does_not_have_is_not_written(value: Any, message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        dump_workflow(Workflow(steps=(WorkflowStep(step_id="a", description="d", inputs=value),)))
-    assert str(caught.value) == message
-
-
-def pointers(source: object) -> list[str]:
-    return [each.pointer for each in findings(source) if each.category == "schema"]
+    workflow = Workflow(steps=(WorkflowStep(step_id="a", description="d", inputs=value),))
+    assert refusal(ValueError, dump_workflow, workflow) == message
 
 
 def test_of_a_long_list_the_first_thousand_items_are_looked_at_one_by_one() -> None:
@@ -207,14 +215,11 @@ def test_of_a_long_list_the_first_thousand_items_are_looked_at_one_by_one() -> N
     items: list[Any] = ["b"] * 3000
     for at in wrong:
         items[at] = at
-    assert pointers(first(depends_on=items)) == ["/0/depends_on/0", "/0/depends_on/999"]
+    found = [each.pointer for each in findings(first(depends_on=items)) if each.category == "schema"]
+    assert found == ["/0/depends_on/0", "/0/depends_on/999"]
     (late,) = findings(first(outputs=["b"] * 1000 + [1]))
-    assert (late.code, late.message, late.hint, late.pointer) == (
-        "wrong_type",
-        "an item behind the first 1,000 of a list has the wrong type",
-        "send shorter lists",
-        "",
-    )
+    assert (late.code, late.hint, late.pointer) == ("wrong_type", "send shorter lists", "")
+    assert late.message == "an item behind the first 1,000 of a list has the wrong type"
 
 
 @pytest.mark.parametrize("more", [0, 1])
@@ -239,16 +244,8 @@ OTHERS = {
 
 def step(step_id: str, *depends_on: str, **fields: Any) -> dict[str, Any]:
     inputs = {"q": "".join(f"${{{each}.output.found}}" for each in depends_on)}
-    return {
-        "step_id": step_id,
-        "description": "d",
-        "type": "tool",
-        "name": "search",
-        "inputs": inputs,
-        "outputs": ["found"],
-        "depends_on": list(depends_on),
-        **fields,
-    }
+    said = {**STEP, "inputs": inputs, "outputs": ["found"], "depends_on": [*depends_on], **fields}
+    return {**said, "step_id": step_id}
 
 
 STEPS = [step("a"), step("b", "a"), step("c", "a", "b")]
@@ -324,3 +321,98 @@ def test_steps_under_another_name_are_one_error_with_the_right_form(
 
 def test_a_single_step_may_have_other_names() -> None:
     assert errors(renamed(STEPS[0], step_id="id")) == at("/id", hint="did you mean step_id?")
+
+
+CARE = {
+    "expected_key": "k",
+    "output_path": ["p"],
+    "done_check": "k > 1",
+    "timeout": 1,
+    "retries": 2,
+    "on_failure": "continue",
+    "status": "failed",
+    "completed_at": "2024-05-06",
+    "skipped": True,
+}
+THOUGHT: dict[str, Any] = {"step_id": "a", "description": "d", "outputs": ["x"], "depends_on": [], **CARE}
+TOOL = {**THOUGHT, "type": "tool", "name": "t", "inputs": {"x": None}}
+AGENT = {**THOUGHT, "agent": "t", "inputs": {}}
+OLDER = {"step_id": 1, "description": "d", "parameters": {}, "dependencies": [], **CARE}
+OLDER_FIELDS = ("step_id", "description", "type", "name", "inputs", "outputs", "depends_on")
+FORM_STEPS = {
+    "version 1": (1, {name: TOOL[name] for name in OLDER_FIELDS}),
+    "a thought": (2, THOUGHT),
+    "a tool": (2, TOOL),
+    "an agent": (2, AGENT),
+    "an older step with a tool": (2, {**OLDER, "tool": "t"}),
+    "an older step with an agent": (2, {**OLDER, "agent": "t"}),
+}
+WHOLE = {"schema_version": 2, "goal": "g", "steps": [TOOL], "status": "failed", "created_at": "2024-05-06",
+         "completed_at": "2024-05-06", "owner": "o", "can_modify": False}  # fmt: skip
+
+
+def document(version: int, step: dict[str, Any]) -> Any:
+    return [step] if version == 1 else {"schema_version": 2, "goal": "g", "steps": [step]}
+
+
+def is_published(version: int, value: Any) -> bool:
+    """Whether a document is valid by the published schema, on which two libraries agree."""
+    is_valid = bool(Draft202012Validator(json.loads(schema_text(version))).is_valid(value))
+    assert jsonschema_rs.is_valid(json.loads(schema_text(version)), value) is is_valid
+    return is_valid
+
+
+def told(report: Report) -> list[tuple[str, str, str]]:
+    return [(each.code, each.message, each.pointer) for each in (*report.errors, *report.warnings)]
+
+
+@pytest.mark.parametrize("version", form.VERSIONS)
+def test_a_schema_file_is_a_schema_of_its_draft_and_refers_to_itself_alone(
+    version: int,
+) -> None:
+    parsed = json.loads(schema_text(version))
+    assert parsed["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    Draft202012Validator.check_schema(parsed)
+    assert form.schema(version) == parsed
+    references = re.findall(r'"\$ref": "([^"]*)"', schema_text(version))
+    assert all(each.startswith("#/$defs/") for each in references)
+
+
+def test_what_a_schema_would_refer_to_outside_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    outside: Any = {"$ref": "https://example.org/step.json"}
+    monkeypatch.setattr(form, "schema", lambda version: outside)
+    form.validator.cache_clear()
+    try:
+        with pytest.raises(jsonschema_rs.ValidationError, match=r"step\.json, outside of itself"):
+            form.validator(2)
+    finally:
+        form.validator.cache_clear()
+
+
+@given(st.sampled_from(sorted(FORM_STEPS)), st.data())
+def test_a_field_of_a_step_that_is_null_is_absent_for_the_schema_and_for_the_validator(
+    name: str, data: st.DataObject
+) -> None:
+    version, step = FORM_STEPS[name]
+    part = "numbered_step" if type(step["step_id"]) is int else "step"
+    fields = list(form.schema(version)["$defs"][part]["properties"])
+    nulls = data.draw(st.sets(st.sampled_from(fields), min_size=1))
+    null = document(version, {**step, **dict.fromkeys(nulls)})
+    absent = document(version, {field: step[field] for field in step if field not in nulls})
+    assert is_published(version, null) is is_published(version, absent)
+    assert is_published(version, null) is not any(
+        error.category == "schema" for error in validate_workflow(null).errors
+    )
+    assert told(validate_workflow(null)) == told(validate_workflow(absent))
+
+
+@pytest.mark.parametrize("field", WHOLE)
+def test_a_field_of_a_document_that_is_null_is_absent_for_the_schema_and_for_the_validator(
+    field: str,
+) -> None:
+    null, absent = {**WHOLE, field: None}, {name: WHOLE[name] for name in WHOLE if name != field}
+    assert is_published(2, null) is (field not in {"schema_version", "goal", "steps"})
+    assert is_published(2, null) is is_published(2, absent)
+    assert told(validate_workflow(null)) == told(validate_workflow(absent))
+    if field != "schema_version":  # which the validator assumes, with a warning
+        assert validate_workflow(null).ok is is_published(2, null)

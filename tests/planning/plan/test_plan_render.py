@@ -23,13 +23,13 @@ from planning import (
     plan_to_dict,
     register_plan,
 )
-from planning.plan.commands import Command, MoveStep
+from planning.plan.commands import MoveStep
 from planning.plan.facts import PlanFacts, Proof
 from planning.plan.model import STEP_STATUSES, StepStatus
 from planning.plan.render import reply
 from planning.plan.text import as_data
+from planning.testing.strategies import any_plans
 from session import Session
-from strategies import plans
 
 
 def plan(*statuses: StepStatus, status: str = "active") -> Plan:
@@ -67,7 +67,7 @@ def test_a_plan_is_its_objective_and_a_line_for_each_step() -> None:
     )
 
 
-@given(plans())
+@given(any_plans())
 def test_nothing_of_a_plan_is_lost_in_its_text(plan: Plan) -> None:
     rest = plan_text(plan)
     assert rest.isascii()
@@ -79,32 +79,6 @@ def test_nothing_of_a_plan_is_lost_in_its_text(plan: Plan) -> None:
     for part in parts:
         before, found, rest = rest.partition(part) if part else ("", part, rest)
         assert found == part, (part, before)
-
-
-@pytest.mark.parametrize(
-    ("command", "after", "expected"),
-    [
-        (SetupPlan("x", (NewPlanStep("a"),)), plan("pending"), "Plan set: S001. Next: S001 Title 1"),
-        (
-            SetupPlan("x", (NewPlanStep("a"),) * 3),
-            plan("pending", "pending", "pending"),
-            "Plan set: S001 to S003. Next: S001 Title 1",
-        ),
-        (AddStep((NewPlanStep("a"),)), plan("done", "pending"), "Added S002."),
-        (ReadPlan(), plan("done", "pending"), plan_text(plan("done", "pending"))),
-        (MarkStep("S001", "done"), plan("done", "pending"), "S001 done. Next: S002 Title 2"),
-        (MarkStep("S002", "done"), plan("pending", "done"), "S002 done. Next: S001 Title 1"),
-        (
-            MarkStep("S002", "done"),
-            plan("in_progress", "done", "blocked", "pending"),
-            "S002 done. Next: S004 Title 4",
-        ),
-        (MarkStep("S001", "blocked"), plan("blocked", "done"), "S001 blocked. No other step is open."),
-        (MarkStep("S009", "done"), plan("done", "pending"), "S009 done. Next: S002 Title 2"),
-    ],
-)
-def test_a_reply_says_what_was_done_and_what_comes_next(command: Command, after: Plan, expected: str) -> None:
-    assert reply(command, after) == expected
 
 
 @pytest.mark.parametrize(
@@ -147,29 +121,33 @@ def test_what_a_policy_knows_is_shown_with_each_step() -> None:
     ]
 
 
-def test_a_plan_as_data_has_what_a_policy_knows_of_it(session: Session) -> None:
+def test_a_plan_as_data_has_what_a_policy_knows_of_it_wherever_it_is(session: Session) -> None:
     register_plan(session)
-    session.dispatch(plan("done", "pending", "blocked", "done"))
-    session.dispatch(KNOWN)
-    step: dict[str, object] = {"details": None, "notes": []}
+    assert plan_to_dict(session) is plan_to_dict(None) is None
+    look = PlanStep("S001", "Title 1", "Twice", "done", ("seen",))
+    made = Plan("Fix the login bug", "active", (look, *plan("done", "pending", "blocked", "done").steps[1:]))
+    session.dispatch(made)
     steps: list[dict[str, object]] = [
-        {"status": "done", "depends_on": ["S003"], "evidence": ["seen", "C2"], "proof": "verified"},
-        {"status": "pending", "depends_on": ["S001", "S009"], "evidence": ["C1"], "proof": "reported"},
-        {"status": "blocked", "depends_on": ["S002", "S004"], "waits_for_approval": True},
-        {"status": "done", "depends_on": ["S001"], "evidence": ["C4", "C5"], "proof": "reported",
-         "waits_for_approval": True},
-    ]  # fmt: skip
+        {"step_id": "S001", "title": "Title 1", "details": "Twice", "status": "done", "notes": ["seen"]},
+        {"step_id": "S002", "title": "Title 2", "details": None, "status": "pending", "notes": []},
+        {"step_id": "S003", "title": "Title 3", "details": None, "status": "blocked", "notes": []},
+        {"step_id": "S004", "title": "Title 4", "details": None, "status": "done", "notes": []},
+    ]
+    plain = {"objective": "Fix the login bug", "status": "active", "done": 2, "total": 4, "steps": steps}
+    for source in (session, session.at(1), session.snapshot(), made):
+        assert plan_to_dict(source) == plain
+    session.dispatch(KNOWN)
+    known: list[dict[str, object]] = [
+        {"depends_on": ["S003"], "evidence": ["seen", "C2"], "proof": "verified"},
+        {"depends_on": ["S001", "S009"], "evidence": ["C1"], "proof": "reported"},
+        {"depends_on": ["S002", "S004"], "waits_for_approval": True},
+        {"depends_on": ["S001"], "evidence": ["C4", "C5"], "proof": "reported", "waits_for_approval": True},
+    ]
     assert plan_to_dict(session) == {
-        "objective": "Fix the login bug",
-        "status": "active",
+        **plain,
         "approval": "rejected",
         "reason": "too long",
-        "done": 2,
-        "total": 4,
-        "steps": [
-            {"step_id": f"S00{number}", "title": f"Title {number}", **step, **each}
-            for number, each in enumerate(steps, 1)
-        ],
+        "steps": [step | more for step, more in zip(steps, known, strict=True)],
     }
     session.dispatch(PlanFacts(approval="waiting"))
     found = plan_to_dict(session)
@@ -177,38 +155,28 @@ def test_a_plan_as_data_has_what_a_policy_knows_of_it(session: Session) -> None:
     assert list(found) == ["objective", "status", "approval", "done", "total", "steps"]
 
 
-def test_a_plan_becomes_plain_data_from_wherever_it_is(session: Session) -> None:
-    register_plan(session)
-    assert plan_to_dict(session) is plan_to_dict(None) is None
-    look = PlanStep("S001", "Look", "Twice", "done", ("seen",))
-    made = Plan("Fix it", "active", (look, PlanStep("S002", "Fix", None, "pending")))
-    session.dispatch(made)
-    expected = {
-        "objective": "Fix it",
-        "status": "active",
-        "done": 1,
-        "total": 2,
-        "steps": [
-            {"step_id": "S001", "title": "Look", "details": "Twice", "status": "done", "notes": ["seen"]},
-            {"step_id": "S002", "title": "Fix", "details": None, "status": "pending", "notes": []},
-        ],
-    }
-    for source in (session, session.at(1), session.snapshot(), made):
-        assert plan_to_dict(source) == expected
-
-
 ASK = "Ask the user to approve it first."
+DONE = MarkStep("S001", "done")
 
 
 @pytest.mark.parametrize(
     ("command", "after", "facts", "expected"),
     [
-        (MarkStep("S001", "done"), plan("done", "pending", "pending"), {"depends_on": {"S002": ("S003",)}},
+        (SetupPlan("x", (NewPlanStep("a"),) * 3), plan("pending", "pending", "pending"), None,
+         "Plan set: S001 to S003. Next: S001 Title 1"),
+        (AddStep((NewPlanStep("a"),)), plan("done", "pending"), None, "Added S002."),
+        (ReadPlan(), plan("done", "pending"), None, plan_text(plan("done", "pending"))),
+        (DONE, plan("done", "pending"), None, "S001 done. Next: S002 Title 2"),
+        (MarkStep("S002", "done"), plan("in_progress", "done", "blocked", "pending"), None,
+         "S002 done. Next: S004 Title 4"),
+        (MarkStep("S001", "blocked"), plan("blocked", "done"), None,
+         "S001 blocked. No other step is open."),
+        (MarkStep("S009", "done"), plan("done", "pending"), None, "S009 done. Next: S002 Title 2"),
+        (DONE, plan("done", "pending", "pending"), {"depends_on": {"S002": ("S003",)}},
          "S001 done. Next: S003 Title 3"),
-        (MarkStep("S001", "done"), plan("done", "pending"), {"depends_on": {"S002": ("S001", "S009")}},
+        (DONE, plan("done", "pending"), {"depends_on": {"S002": ("S001", "S009")}},
          "S001 done. Next: S002 Title 2"),
-        (MarkStep("S001", "done"), plan("done", "pending"), {"waiting": ("S002",)},
-         "S001 done. No other step is open."),
+        (DONE, plan("done", "pending"), {"waiting": ("S002",)}, "S001 done. No other step is open."),
         (RemoveStep("S001"), plan("pending"), {"depends_on": {"S002": ("S001",), "S003": ("S004",)}},
          "S001 removed. S002 no longer waits for it."),
         (RemoveStep("S001"), plan("pending"), {"depends_on": {"S002": ("S001",), "S003": ("S001",)}},
@@ -218,7 +186,7 @@ ASK = "Ask the user to approve it first."
         (MoveStep("S001", 1), plan("done", "done"), {}, "S001 moved. Order: S001 to S002."),
     ],
 )  # fmt: skip
-def test_a_reply_goes_by_what_a_policy_knows(
+def test_a_reply_says_what_was_done_and_what_comes_next_by_what_a_policy_knows(
     command: Any, after: Plan, facts: dict[str, Any] | None, expected: str
 ) -> None:
     assert reply(command, after, facts=None if facts is None else PlanFacts(**facts)) == expected

@@ -25,10 +25,10 @@ from planning.plan.text import (
     fitted,
     rules_for,
 )
+from planning.testing.strategies import texts as texts_of
 from planning.tools import Toolbox
 from session import Session, Snapshot
 from session.stores import SqliteStore
-from strategies import untrimmed_texts
 
 UNICODE = rules_for("unicode")
 NAMES = [field.name for field in fields(TextRules)]
@@ -76,16 +76,12 @@ def test_a_control_character_is_refused_unless_the_rule_allows_lines(rule: TextR
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("Wait\u2026 done", _not_ascii("HORIZONTAL ELLIPSIS (U+2026)", 5, "...")),
-        ("it\u2019s", _not_ascii("RIGHT SINGLE QUOTATION MARK (U+2019)", 3, "'")),
         ("a\u201cb", "LEFT DOUBLE QUOTATION MARK (U+201C) at character 2; only ASCII is allowed, write '\"'"),
         ("a \u2013 b", _not_ascii("EN DASH (U+2013)", 3, "-")),
-        ("a \u2192 b", _not_ascii("RIGHTWARDS ARROW (U+2192)", 3, "->")),
         ("a\u00a0b", _not_ascii("NO-BREAK SPACE (U+00A0)", 2, " ")),
         ("caf\u00e9", _not_ascii("LATIN SMALL LETTER E WITH ACUTE (U+00E9)", 4, "e")),
         ("\u00bd an hour", _not_ascii("VULGAR FRACTION ONE HALF (U+00BD)", 1, "1/2")),
         ("of\ufb01ce", _not_ascii("LATIN SMALL LIGATURE FI (U+FB01)", 3, "fi")),
-        ("Stra\u00dfe", _not_ascii("LATIN SMALL LETTER SHARP S (U+00DF)", 5, "ss")),
         ("a\u200bb", "ZERO WIDTH SPACE (U+200B) at character 2; remove it"),
         ("e\u0301", "COMBINING ACUTE ACCENT (U+0301) at character 2; remove it"),
         ("a\u2028b", _not_ascii("LINE SEPARATOR (U+2028)", 2, " ")),
@@ -139,11 +135,14 @@ def test_a_member_of_a_string_enum_becomes_plain_text() -> None:
     assert (text, type(text), problems) == ("ship it", str, [])
 
 
+spaces = st.text(" \t\n\r\u00a0\u3000", max_size=3)
+
+
 @given(st.data(), rules)
 def test_text_around_which_there_are_spaces_is_trimmed_once_and_for_all(
     data: st.DataObject, rule: TextRule
 ) -> None:
-    text = data.draw(untrimmed_texts(rule))
+    text = "".join(map(data.draw, (spaces, texts_of(rule), spaces)))
     cleaned, problems = rule.judge(text)
     assert (cleaned, list(problems)) == (text.strip(), [])
     assert rule.judge(cleaned)[0] == cleaned
@@ -190,36 +189,9 @@ def test_what_is_cut_off_is_not_looked_at(filler: str) -> None:
 # Any text
 
 PIECES = (
-    *(
-        "修复登录",
-        "اختبار",
-        "می‌خواهم",
-        "בדיקה 12",
-        "👨‍👩‍👧",
-        "❤️",
-        "देवनागरी",
-        "é",
-        "Å",
-        "\u1100\u1161\u11a8",
-        "　",
-        "\u00a0",
-    ),
-    *(
-        "\u202e",
-        "\u2066",
-        "\u200f",
-        "\ufeff",
-        "\ud800",
-        "\ue000",
-        "\u0378",
-        "\n",
-        "\t",
-        "\r",
-        "\0",
-        "\u2028",
-        "\u3164",
-    ),
-    *("\u2003", "\u0300", "\u200d", "a", " ", "(x)", "S001"),
+    *("修复登录", "اختبار", "می‌خواهم", "בדיקה 12", "👨‍👩‍👧", "❤️", "देवनागरी", "é", "Å"),
+    *("\u1100\u1161\u11a8", "(x)", "S001"),
+    *"\u3000\u00a0\u202e\u2066\u200f\ufeff\ud800\ue000\u0378\n\t\r\0\u2028\u3164\u2003\u0300\u200da ",
 )
 texts = st.one_of(
     st.lists(st.sampled_from(PIECES), max_size=12).map("".join),

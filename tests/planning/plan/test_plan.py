@@ -1,8 +1,10 @@
-"""Reducers: the next plan, built from the last one and a command."""
+"""A plan as data, the ids of its steps, and the reducers that build the next plan."""
 
 from __future__ import annotations
 
 import copy
+import pickle
+import re
 from dataclasses import fields, replace
 from functools import reduce
 from typing import Any
@@ -20,19 +22,99 @@ from planning import (
     PlanStep,
     ReadPlan,
     SetupPlan,
+    StepStatus,
     UpdateStep,
+    ready_steps,
 )
 from planning.plan import commands as commands_of_a_plan
 from planning.plan.commands import Command, MarkSteps, MoveStep, RemoveStep, RenumberSteps
-from planning.plan.model import STEP_STATUSES, number_of
+from planning.plan.facts import PlanFacts
+from planning.plan.model import STEP_STATUSES, format_id, index_of, listed_ids, number_of, written_alike
 from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, changes_nothing, mark_step, mark_steps
 from planning.suite.tools import register_plan
+from planning.testing.strategies import any_plans, commands
 from session import ReducerError, Session
-from strategies import commands, plans
 
 FIRST = PlanStep("S001", "Look", "Twice", "done", ("seen",))
 SECOND = PlanStep("S002", "Fix", None, "pending")
 PLAN = Plan("Fix the login bug", "active", (FIRST, SECOND))
+
+
+# Data, and ids
+
+
+@pytest.mark.parametrize(
+    "step_id", ["S004", "S0002", "s001", "S000", "S-01", "", "S", "\u0661", "S" + "9" * 9_999]
+)
+def test_an_id_that_no_step_has_is_nowhere(step_id: str) -> None:
+    steps = [PlanStep(format_id(number), "x", None, "pending") for number in (1, 2, 3)]
+    assert index_of(steps, step_id) is None
+
+
+@given(any_plans(), st.text())
+def test_an_index_is_the_place_of_its_step(plan: Plan, other: str) -> None:
+    for place, step in enumerate(plan.steps):
+        assert index_of(plan.steps, step.step_id) == place
+    found = index_of(plan.steps, other)
+    assert (found is None) is (other not in {step.step_id for step in plan.steps})
+
+
+@given(st.integers(0, 10**12))
+def test_an_id_reads_back_to_its_number(number: int) -> None:
+    assert number_of(format_id(number)) == number
+
+
+@given(st.text() | st.from_regex(r"\A.?[0-9]{1,3}\Z"))
+def test_the_number_of_a_text_is_that_of_the_digits_at_its_end(text: str) -> None:
+    (digits,) = re.findall(r"[0-9]*\Z", text)[:1]
+    assert number_of(text) == (int(digits) if digits else None)
+
+
+def test_an_id_of_very_many_digits_is_like_no_other() -> None:
+    assert written_alike("9" * 100_000, ["S001", "S" + "9" * 99_999]) == []
+
+
+@pytest.mark.parametrize(
+    ("step_ids", "listed"),
+    [
+        ("S001", "S001"),
+        ("S001 S002", "S001 to S002"),
+        ("S999 S1000", "S999 to S1000"),
+        ("S001 S003", "S001, S003"),
+        ("S001 S002 S004 S005 S006 end", "S001 to S002, S004 to S006, end"),
+        ("a b 7", "a, b, 7"),
+        (" ".join(format_id(number) for number in range(1, 41, 2)),
+         ", ".join(format_id(number) for number in range(1, 41, 2))),
+        (" ".join(format_id(number) for number in (*range(1, 41, 2), 43, 44)),
+         f"{', '.join(format_id(number) for number in range(1, 41, 2))} and 2 more"),
+    ],
+)  # fmt: skip
+def test_ids_in_an_unbroken_row_are_listed_as_one(step_ids: str, listed: str) -> None:
+    assert listed_ids(step_ids.split()) == listed
+
+
+def test_the_steps_that_can_begin_are_the_pending_ones_whose_prerequisites_are_done(session: Session) -> None:
+    register_plan(session)
+    assert ready_steps(session) == ()
+    statuses: list[StepStatus] = ["done", "pending", "pending", "blocked", "pending", "in_progress"]
+    steps = tuple(PlanStep(format_id(at), "x", None, status) for at, status in enumerate(statuses, 1))
+    session.dispatch(Plan("x", "active", steps))
+    everything = (steps[1], steps[2], steps[4])
+    assert ready_steps(session) == ready_steps(Plan("x", "active", steps)) == everything
+    session.dispatch(PlanFacts(depends_on={"S002": ("S001", "S009"), "S003": ("S002",), "S005": ("S004",)}))
+    for source in (session, session.snapshot(), session.at(session.version)):
+        assert ready_steps(source) == (steps[1],)
+
+
+@given(commands() | any_plans())
+def test_a_value_can_be_compared_hashed_copied_and_pickled(value: Command | Plan) -> None:
+    for twin in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):  # noqa: S301 - its own pickle
+        assert twin == value
+        assert hash(twin) == hash(value)
+        assert repr(twin) == repr(value)
+
+
+# Reducers
 
 
 def reduced(plan: Plan | None, command: Command | RenumberSteps) -> Plan | None:
@@ -116,7 +198,7 @@ def draw_command(data: st.DataObject, plan: Plan | None) -> Command:
     return data.draw(commands(plan).filter(lambda command: type(command) is not ReadPlan))
 
 
-@given(st.data(), st.none() | plans())
+@given(st.data(), st.none() | any_plans())
 def test_a_reducer_is_pure_keeps_to_the_table_and_changes_what_its_command_names_alone(
     data: st.DataObject, plan: Plan | None
 ) -> None:
@@ -144,27 +226,7 @@ def names_of_changes(old: Any, new: Any) -> set[str]:
     return {field.name for field in fields(old) if getattr(new, field.name) is not getattr(old, field.name)}
 
 
-@given(
-    plans().filter(lambda plan: plan.steps and allows(plan, MarkStep)),
-    st.sampled_from(STEP_STATUSES),
-    st.none() | st.text(min_size=1),
-    st.data(),
-)
-def test_a_mark_sets_the_status_appends_the_note_and_changes_nothing_else(
-    plan: Plan, status: Any, note: str | None, data: st.DataObject
-) -> None:
-    old = data.draw(st.sampled_from(plan.steps))
-    after = reduced(plan, MarkStep(old.step_id, status, note))
-    assert after is not None
-    (new,) = [step for step in after.steps if step.step_id == old.step_id]
-    expected = {field.name: getattr(old, field.name) for field in fields(PlanStep)}
-    expected |= {"status": status, "notes": old.notes if note is None else (*old.notes, note)}
-    assert {field.name: getattr(new, field.name) for field in fields(PlanStep)} == expected
-    all_done = all(step.status == "done" for step in after.steps)
-    assert after.status == ("completed" if all_done else "active")
-
-
-@given(plans(), st.data())
+@given(any_plans(), st.data())
 def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data: st.DataObject) -> None:
     ids = [step.step_id for step in plan.steps]
     marks = data.draw(
@@ -182,7 +244,7 @@ def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data:
     assert mark_steps(slice_, MarkSteps(tuple(marks))) == reduce(mark_step, marks, slice_)
 
 
-@given(st.data(), plans())
+@given(st.data(), any_plans())
 def test_a_command_that_changes_nothing_leaves_the_slice_and_is_known_before(
     data: st.DataObject, plan: Plan
 ) -> None:

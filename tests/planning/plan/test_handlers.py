@@ -37,6 +37,7 @@ COMPLETED = (
     "the plan is completed; reopen a step with planning_mark_step, "
     "or start a new plan with planning_setup_plan"
 )
+NOTHING = "nothing to change; send a title or details"
 ABANDONED = "the plan was abandoned; start a new one with planning_setup_plan"
 
 HANDLERS: dict[type[Any], Callable[[Any, Plan | None], Any]] = {
@@ -158,6 +159,14 @@ def test_a_status_from_a_string_enum_becomes_plain_text() -> None:
             f"3 problems:\n- {NO_PLAN}\n"
             "- steps[0].title: blank; send 1 to 160 characters\n"
             '- steps[1].title: a newline (U+000A) at character 2; this field is one line, write " "',
+        ),
+        (AddStep(()), None, f"2 problems:\n- {NO_PLAN}\n- steps: empty; send at least one step"),
+        (UpdateStep("S001"), None, f"2 problems:\n- {NO_PLAN}\n- {NOTHING}"),
+        (UpdateStep("S001", None, "  "), None, NO_PLAN),
+        (
+            UpdateStep("S009"),
+            PLAN,
+            f"2 problems:\n- step_id: the plan has no step S009; its steps are S001 to S002\n- {NOTHING}",
         ),
         (UpdateStep("S001", " "), PLAN, "title: blank; send 1 to 160 characters"),
         (UpdateStep(" S009 ", "a"), PLAN, "step_id: the plan has no step S009; its steps are S001 to S002"),

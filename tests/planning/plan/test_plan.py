@@ -1,10 +1,14 @@
-"""A plan as data, the ids of its steps, and the reducers that build the next plan."""
+"""A plan as data, the ids of its steps, the plans that a session can hold, and the reducers."""
 
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import reduce
 from typing import Any
@@ -23,6 +27,7 @@ from planning import (
     ReadPlan,
     SetupPlan,
     StepStatus,
+    Toolbox,
     UpdateStep,
     ready_steps,
 )
@@ -33,7 +38,7 @@ from planning.plan.model import STEP_STATUSES, format_id, index_of, listed_ids, 
 from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, changes_nothing, mark_step, mark_steps
 from planning.suite.tools import register_plan
 from planning.testing.strategies import any_plans, commands
-from session import ReducerError, Session
+from session import ReducerError, Session, Snapshot, SnapshotError
 
 FIRST = PlanStep("S001", "Look", "Twice", "done", ("seen",))
 SECOND = PlanStep("S002", "Fix", None, "pending")
@@ -106,12 +111,115 @@ def test_the_steps_that_can_begin_are_the_pending_ones_whose_prerequisites_are_d
         assert ready_steps(source) == (steps[1],)
 
 
+def test_a_plan_says_how_far_it_is_and_what_is_next() -> None:
+    statuses: tuple[StepStatus, ...] = ("done", "blocked", "pending", "in_progress")
+    steps = tuple(
+        PlanStep(f"S{number:03}", "Do it", None, status, ()) for number, status in enumerate(statuses, 1)
+    )
+    plan = Plan("Fix it", "active", steps)
+    assert (plan.progress, plan.next_step) == ((1, 4), steps[3])
+    assert Plan("Fix it", "active", steps[:3]).next_step == steps[2]
+    assert (Plan("Fix it", "active", steps[:2]).next_step, Plan("Fix it", "active").progress) == (
+        None,
+        (0, 0),
+    )
+
+
 @given(commands() | any_plans())
 def test_a_value_can_be_compared_hashed_copied_and_pickled(value: Command | Plan) -> None:
     for twin in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):  # noqa: S301 - its own pickle
         assert twin == value
         assert hash(twin) == hash(value)
         assert repr(twin) == repr(value)
+
+
+# Plans that a session can hold, and no others
+
+
+def held(*steps: Any, objective: Any = "x", status: Any = "active") -> Plan:
+    """A plan, also with what type hints refuse."""
+    return Plan(objective, status, steps)
+
+
+of: Any = PlanStep
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (held(objective="o" * 241), "objective: 241 characters, at most 240; cut 1"),
+        (held(objective=" "), "objective: blank; send 1 to 240 characters"),
+        (held(objective=7), "objective: expected a string, got int"),
+        (held(status=None), "status: expected str, got NoneType"),
+        (Plan("x", "active", [FIRST]), "steps: expected tuple, got list"),  # type: ignore[arg-type]
+        (held(FIRST, "a"), "steps[1]: expected PlanStep, got str"),
+        (held(FIRST, FIRST), "steps[1].step_id: S001 appears twice"),
+        (held(of("S" * 65, "a", None, "done")), "steps[0].step_id: 65 characters, at most 64; cut 1"),
+        (held(of(7, "a", None, "done")), "steps[0].step_id: expected a string, got int"),
+        (held(of("S001", "t" * 161, None, "done")), "steps[0].title: 161 characters, at most 160; cut 1"),
+        (held(of("S001", "a\nb", None, "done")),
+         'steps[0].title: a newline (U+000A) at character 2; this field is one line, write " "'),
+        (held(of("S001", 7, None, "done")), "steps[0].title: expected a string, got int"),
+        (held(of("S001", "a", "", "done")), "steps[0].details: blank; send 1 to 512 characters"),
+        (held(of("S001", "a", "d" * 513, "done")), "steps[0].details: 513 characters, at most 512; cut 1"),
+        (held(of("S001", "a", 7, "done")), "steps[0].details: expected a string, got int"),
+        (held(of("S001", "a", None, 7)), "steps[0].status: expected str, got int"),
+        (held(of("S001", "a", None, "done", [])), "steps[0].notes: expected tuple, got list"),
+        (held(of("S001", "a", None, "done", ("a", "n" * 600))),
+         "steps[0].notes[1]: 600 characters, at most 512; cut 88"),
+        (held(of("S001", "a", None, "done", ("a", 7))), "steps[0].notes[1]: expected a string, got int"),
+    ],
+)  # fmt: skip
+def test_a_plan_with_parts_of_other_types_or_lengths_is_refused_when_it_is_dispatched(
+    plan: Plan, message: str, session: Session
+) -> None:
+    register_plan(session)
+    with pytest.raises(ReducerError) as caught:
+        session.dispatch(plan)
+    assert str(caught.value) == f"the slice Plan is refused by its type: {message}"
+    assert session.select_all(Plan) == ()
+
+
+@pytest.fixture
+def text(session: Session, toolbox: Toolbox) -> str:
+    """A snapshot with a plan of two steps."""
+    steps = (NewPlanStep("one", "with\ndetails"), NewPlanStep("two"))
+    toolbox.invoke("planning_setup_plan", SetupPlan("o" * 240, steps))
+    toolbox.invoke("planning_mark_step", MarkStep("S001", "done", "a note"))
+    return session.snapshot().to_json()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda plans: plans.append(plans[0]), "a session has one plan, got 2"),
+        (lambda plans: plans[0].update(objective=""), "objective: blank; send 1 to 240 characters"),
+    ],
+)
+def test_a_plan_that_no_session_holds_is_refused(
+    spoil: Callable[[Any], None], message: str, text: str
+) -> None:
+    document = json.loads(text)
+    spoil(document["slices"]["planning.model:Plan"])
+    with pytest.raises(SnapshotError) as caught:
+        Snapshot.from_json(json.dumps(document))
+    assert str(caught.value) == f"Plan: {message}"
+
+
+def test_a_slice_of_something_else_is_no_plan() -> None:
+    nothing: Any = ["a plan"]
+    with pytest.raises(ValueError, match=r"^plan: expected Plan, got str$"):
+        Plan.check_slice(nothing)
+
+
+def test_a_program_that_imports_the_package_alone_reads_a_plan(text: str) -> None:
+    program = (
+        "import sys, planning; from session import Snapshot;"
+        "print(Snapshot.from_json(sys.stdin.read()).select_latest(planning.Plan).progress)"
+    )
+    command = [sys.executable, "-c", program]
+    shown = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert shown.stdout == "(1, 2)\n"
 
 
 # Reducers

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,9 +35,18 @@ from planning import (
 from planning.plan import commands as commands_of_a_plan
 from planning.plan.commands import Command, MarkSteps, MoveStep, RemoveStep, RenumberSteps
 from planning.plan.facts import PlanFacts
-from planning.plan.model import STEP_STATUSES, format_id, index_of, listed_ids, number_of, written_alike
+from planning.plan.model import (
+    STEP_STATUSES,
+    PlanStatus,
+    format_id,
+    index_of,
+    listed_ids,
+    number_of,
+    written_alike,
+)
 from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, changes_nothing, mark_step, mark_steps
-from planning.suite.tools import register_plan
+from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
+from planning.suite.tools import planning_tools, register_plan
 from planning.testing.strategies import any_plans, commands
 from session import ReducerError, Session, Snapshot, SnapshotError
 
@@ -473,3 +483,53 @@ def test_without_an_open_step_left_a_plan_is_completed(before: str, gone: str, a
     now = reduced(Plan("x", status, steps), RemoveStep(gone))  # type: ignore[arg-type]  # a status of the table
     assert now is not None
     assert " ".join([now.status, *(step.status for step in now.steps)]) == after
+
+
+# The tables of specs/PLANNING.md say what the code does
+
+SPEC = Path(__file__).parents[3] / "specs" / "PLANNING.md"
+
+
+def table(heading: str) -> list[list[str]]:
+    """The rows of the first table below a heading, its head first."""
+    _, _, below = SPEC.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
+    lines = below.split("\n## ")[0].splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
+    assert [cell.strip("-") for cell in rows[1]] == [""] * len(rows[0])
+    return [rows[0], *rows[2:]]
+
+
+def test_the_lifecycle_table_is_the_one_of_the_code() -> None:
+    head, *rows = table("Lifecycle")
+    commands: dict[str, type[Command]] = {command.__name__: command for _, command in TRANSITIONS}
+    heads: tuple[PlanStatus | None, ...] = (None, "active", "completed", "abandoned")
+    assert head == ["command", *(status or "no plan" for status in heads)]
+    assert [row[0].strip("`") for row in rows] == list(commands)
+    shown = {
+        (status, commands[row[0].strip("`")]): cell.strip("`")
+        for row in rows
+        for status, cell in zip(heads, row[1:], strict=True)
+    }
+    assert shown == {key: " / ".join(statuses) or "refused" for key, statuses in TRANSITIONS.items()}
+
+
+def test_the_text_table_has_the_limits_of_the_code() -> None:
+    def row(name: str, rule: TextRule) -> list[str]:
+        if rule.blank_is_none:
+            return [name, f"at most {rule.limit}", "several" if rule.multiline else "one", "`None`"]
+        return [name, f"1 to {rule.limit}", "several" if rule.multiline else "one", "refused"]
+
+    assert table("Text") == [
+        ["text", "characters", "lines", "blank"],
+        row("objective", OBJECTIVE),
+        row("title", TITLE),
+        row("details", DETAILS),
+        row("note", NOTE),
+        row("step_id", STEP_ID),
+    ]
+
+
+def test_the_tools_table_has_the_tools_and_commands_of_the_code() -> None:
+    rows = table("Commands and tools")[1:]
+    shown = [(row[0].strip("`"), row[1].strip("`").partition("(")[0]) for row in rows]
+    assert shown == [(tool.name, tool.parameters.__name__) for tool in planning_tools(Session())]

@@ -1,7 +1,8 @@
-"""A plan as text, and the replies to commands."""
+"""A plan as text and as data, the replies to commands, and the difference of two plans."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,16 +15,19 @@ from planning import (
     MarkStep,
     NewPlanStep,
     Plan,
+    PlanDiff,
     PlanStep,
     ReadPlan,
     RemoveStep,
     SetupPlan,
     UpdateStep,
+    diff_plans,
     plan_text,
     plan_to_dict,
     register_plan,
 )
 from planning.plan.commands import MoveStep
+from planning.plan.diff import StepAdded, StepDetailed, StepMarked, StepMoved, StepNoted, StepRetitled
 from planning.plan.facts import PlanFacts, Proof
 from planning.plan.model import STEP_STATUSES, StepStatus
 from planning.plan.render import reply
@@ -32,11 +36,15 @@ from planning.testing.strategies import any_plans
 from session import Session
 
 
+def of_steps(*steps: PlanStep, status: str = "active", objective: str = "Fix the login bug") -> Plan:
+    return Plan(objective, status, steps)  # type: ignore[arg-type]  # it is one
+
+
 def plan(*statuses: StepStatus, status: str = "active") -> Plan:
-    steps = tuple(
+    steps = (
         PlanStep(f"S{place:03d}", f"Title {place}", None, each) for place, each in enumerate(statuses, 1)
     )
-    return Plan("Fix the login bug", status, steps)  # type: ignore[arg-type]
+    return of_steps(*steps, status=status)
 
 
 def test_a_plan_is_its_objective_and_a_line_for_each_step() -> None:
@@ -293,3 +301,126 @@ def test_the_cost_of_reading_a_plan_grows_with_its_steps() -> None:
         return work_of(lambda: plan_text(plan))
 
     assert cost(8_000) <= 2.2 * cost(4_000)
+
+
+# The difference of two plans
+
+STEPS = st.builds(
+    PlanStep,
+    st.sampled_from([f"S{number:03}" for number in range(1, 9)]),
+    st.sampled_from(["Reproduce it", "Fix it"]),
+    st.sampled_from([None, "details"]),
+    st.sampled_from(["pending", "in_progress", "blocked", "done"]),
+    st.lists(st.sampled_from(["a", "b"]), max_size=3).map(tuple),
+)
+PLANS = st.none() | st.builds(
+    Plan,
+    st.sampled_from(["Fix the login bug", "Ship it"]),
+    st.sampled_from(["active", "completed", "abandoned"]),
+    st.lists(STEPS, max_size=9).map(tuple),  # also with an id twice, which no session holds
+)
+
+
+def step(number: int, title: str = "Do it", status: str = "pending", *notes: str) -> PlanStep:
+    return PlanStep(f"S{number:03}", title, None, status, notes)  # type: ignore[arg-type]  # it is one
+
+
+@given(PLANS, PLANS)
+def test_applied_to_the_first_plan_it_gives_the_second(before: Plan | None, after: Plan | None) -> None:
+    diff = diff_plans(before, after)
+    assert diff.apply(before) == after
+    assert bool(diff) is (before != after)
+    assert (str(diff) == "Nothing changed.") is (before == after)
+
+
+@given(PLANS, PLANS)
+def test_it_names_no_step_that_is_the_same_in_both(before: Plan | None, after: Plan | None) -> None:
+    diff = diff_plans(before, after)
+    old = {each.step_id: each for each in (() if before is None else before.steps)}
+    changes = [(each.step_id, each.before, each.after) for each in diff.retitled]
+    changes += [(each.step_id, each.before or "", each.after or "") for each in diff.detailed]
+    changes += [(each.step_id, each.before, each.after) for each in diff.marked]
+    assert all(step_id in old and first != second for step_id, first, second in changes)
+
+
+def test_its_parts_are_typed() -> None:
+    before = of_steps(step(1, "A"), step(2, "B"), step(3, "C"), step(4, "D"))
+    after = of_steps(
+        step(3, "C", "done", "Reproduced on 3.12"),
+        step(1, "A+"),
+        replace(step(2, "B"), details="More"),
+        step(5, "E"),
+    )
+    diff = diff_plans(before, after)
+    assert diff.apply(before) == after
+    assert diff == PlanDiff(
+        added=(StepAdded(step(5, "E"), 3),),
+        removed=("S004",),
+        moved=(StepMoved("S003", 0),),
+        retitled=(StepRetitled("S001", "A", "A+"),),
+        detailed=(StepDetailed("S002", None, "More"),),
+        marked=(StepMarked("S003", "pending", "done"),),
+        noted=(StepNoted("S003", ("Reproduced on 3.12",)),),
+    )
+
+
+ONE, TWO, THREE = step(1), step(2), step(3)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (None, None, "Nothing changed."),
+        (None, of_steps(ONE, TWO), "New plan: Fix the login bug. Added S001, S002."),
+        (None, of_steps(), "New plan: Fix the login bug."),
+        (of_steps(ONE), None, "Plan removed."),
+        (of_steps(ONE, TWO), of_steps(status="abandoned"), "Plan abandoned."),
+        (
+            of_steps(ONE, TWO, THREE),
+            of_steps(ONE, step(2, "Do it", "done", "Reproduced on 3.12"), THREE, step(4)),
+            "S002 done: Reproduced on 3.12. Added S004.",
+        ),
+        (of_steps(ONE, TWO), of_steps(step(1, "Do it", "done"), step(2, "Do it", "done"), status="completed"),
+         "S001, S002 done. Plan completed."),
+        (of_steps(step(1, "Do it", "done"), status="completed"), of_steps(step(1, "Do it", "in_progress")),
+         "S001 in_progress. Plan reopened."),
+        (of_steps(ONE, status="abandoned"), of_steps(ONE), "Plan reopened."),
+        (of_steps(status="abandoned"), of_steps(ONE, objective="Ship it"),
+         "New objective: Ship it. Added S001."),
+        (of_steps(ONE), of_steps(step(1, "Do it", "pending", "What\nnow?")), "S001 noted: What now?"),
+        (of_steps(step(1, "Do it", "pending", "a", "b")), of_steps(step(1, "Do it", "pending", "a")),
+         "Notes of S001 removed."),
+        (of_steps(ONE), of_steps(step(1, "Think first")), "S001 retitled: Think first."),
+        (of_steps(ONE), of_steps(replace(ONE, details="how")), "Details of S001 changed."),
+        (of_steps(ONE, TWO, THREE), of_steps(TWO, THREE, ONE), "Moved S001."),
+        (of_steps(ONE, TWO), of_steps(ONE), "S002 was removed."),
+        (of_steps(ONE), of_steps(step(1, "Another"), objective="Ship it"), "New plan: Ship it. Added S001."),
+        (of_steps(ONE), of_steps(ONE, objective="Ship it"), "New objective: Ship it."),
+        (of_steps(), of_steps(*[step(number) for number in range(1, 13)]),
+         "Added S001, S002, S003, S004, S005, S006, S007, S008 and 4 more."),
+    ],
+)  # fmt: skip
+def test_it_reads_as_a_person_would_say_it(before: Plan | None, after: Plan | None, text: str) -> None:
+    assert str(diff_plans(before, after)) == text
+
+
+@pytest.mark.parametrize("other", [None, of_steps(TWO)])
+def test_applied_to_another_plan_it_says_so(other: Plan | None) -> None:
+    diff = diff_plans(of_steps(ONE), of_steps(step(1, "Do it", "done")))
+    with pytest.raises(ValueError, match="the difference starts from") as caught:
+        diff.apply(other)
+    assert str(caught.value) == (
+        "the difference starts from a plan, and there is none"
+        if other is None
+        else "the plan has no step S001: the difference starts from another plan"
+    )
+
+
+def test_the_work_grows_with_the_number_of_steps() -> None:
+    def work(size: int) -> int:
+        before = of_steps(*[step(number) for number in range(1, size + 1)])
+        after = of_steps(*reversed(before.steps))
+        assert diff_plans(before, after).apply(before) == after
+        return work_of(lambda: diff_plans(before, after).apply(before))
+
+    assert work(2_000) < 4.5 * work(500)

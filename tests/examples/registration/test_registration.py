@@ -176,30 +176,36 @@ def account(**told: Any) -> dict[str, Any]:
     return {"sent": [], "failed": [], "unconfirmed": [], "reasons": {}, **told}
 
 
+def sent(
+    database: Path, server: MailServer | RawServer, timeout_s: float = 5.0, **args: Any
+) -> dict[str, Any]:
+    """What one sending comes to."""
+    (result,) = mailed(database, server, sending(**args), timeout_s=timeout_s)
+    return result
+
+
 ALL = ["badge", "invoice", "confirmation"]
 
 
-def test_all_documents_on_file_are_sent_when_none_is_named(database: Path) -> None:
-    server = MailServer()
-    assert mailed(database, server, sending(identifier="ADA@example.org")) == [
-        {
-            "success": True,
-            "data": account(sent=ALL),
-            "error": None,
-            "user_message": "I sent your badge, invoice and confirmation to the email address of your "
-            "registration.",
-        }
-    ]
+@pytest.fixture
+def server() -> MailServer:
+    return MailServer()
+
+
+def test_all_documents_on_file_are_sent_when_none_is_named_each_in_a_mail(
+    database: Path, server: MailServer
+) -> None:
+    assert sent(database, server, identifier="ADA@example.org") == {
+        "success": True,
+        "data": account(sent=ALL),
+        "error": None,
+        "user_message": "I sent your badge, invoice and confirmation to the email address of your "
+        "registration.",
+    }
     assert server.subjects == [f"Your {kind} for PyGrove 2026" for kind in ALL]
-    assert [envelope.rcpt_tos for envelope in server.taken] == [["ada@example.org"]] * 3
-
-
-def test_a_mail_has_its_headers_a_text_and_the_document(database: Path) -> None:
-    server = MailServer()
-    mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
-    (envelope,) = server.taken
-    mail = read(envelope)
-    assert (envelope.mail_from, envelope.rcpt_tos) == ("registration@example.org", ["ada@example.org"])
+    ways = [(envelope.mail_from, *envelope.rcpt_tos) for envelope in server.taken]
+    assert ways == [("registration@example.org", "ada@example.org")] * 3
+    mail = read(server.taken[0])
     told = {name: str(value) for name, value in mail.items()}
     assert parsedate_to_datetime(told.pop("Date")).tzinfo is not None
     assert told.pop("Message-ID").endswith("@example.org>")
@@ -221,80 +227,69 @@ def test_a_mail_has_its_headers_a_text_and_the_document(database: Path) -> None:
 
 def test_partial_delivery_says_what_went_out_and_what_did_not(database: Path) -> None:
     server = MailServer(badge="550 No badges", invoice="452 No room for ada@example.org")
-    assert mailed(database, server, sending(identifier="REG-1001")) == [
-        {
-            "success": False,
-            "data": account(
-                sent=["confirmation"],
-                failed=["badge", "invoice"],
-                reasons={
-                    "badge": "the mail server refused it, code 550",
-                    "invoice": "the mail server refused it for now, code 452",
-                },
-            ),
-            "error": "Sent: confirmation. badge: the mail server refused it, code 550. "
-            "invoice: the mail server refused it for now, code 452. "
-            "To try again, name only what was not sent.",
-            "user_message": "I sent your confirmation to the email address of your registration. "
-            "I could not send your badge: the mail server refused it, code 550. "
-            "I could not send your invoice: the mail server refused it for now, code 452.",
-            "code": "tool",
-        }
-    ]
+    badge, invoice = "the mail server refused it, code 550", "the mail server refused it for now, code 452"
+    assert sent(database, server, identifier="REG-1001") == {
+        "success": False,
+        "data": account(
+            sent=["confirmation"],
+            failed=["badge", "invoice"],
+            reasons={"badge": badge, "invoice": invoice},
+        ),
+        "error": f"Sent: confirmation. badge: {badge}. invoice: {invoice}. "
+        "To try again, name only what was not sent.",
+        "user_message": "I sent your confirmation to the email address of your registration. "
+        f"I could not send your badge: {badge}. I could not send your invoice: {invoice}.",
+        "code": "tool",
+    }
     assert server.subjects == ["Your confirmation for PyGrove 2026"]
 
 
-@pytest.mark.parametrize(("more", "sent", "connections"), [([], [], 0), (["invoice"], ["invoice"], 1)])
+@pytest.mark.parametrize(("others", "said", "connections"), [([], "none", 0), (["invoice"], "invoice", 1)])
 def test_a_document_that_is_not_on_file_is_said_and_needs_no_mail_server_and_the_others_are_sent(
-    database: Path, more: list[str], sent: list[str], connections: int
+    database: Path, server: MailServer, others: list[str], said: str, connections: int
 ) -> None:
-    server = MailServer()
-    (result,) = mailed(database, server, sending(identifier="REG-2018", documents=["badge", *more]))
+    result = sent(database, server, identifier="REG-2018", documents=["badge", *others])
     assert (result["success"], result["code"], server.connections) == (False, "tool", connections)
-    assert result["error"] == (
-        f"Sent: {''.join(sent) or 'none'}. badge: none is on file. To try again, name only what was not sent."
-    )
-    assert result["data"] == account(sent=sent, failed=["badge"], reasons={"badge": "none is on file"})
+    left = "badge: none is on file. To try again, name only what was not sent."
+    assert result["error"] == f"Sent: {said}. {left}"
+    assert result["data"] == account(sent=others, failed=["badge"], reasons={"badge": "none is on file"})
 
 
-NOT_CALLED: list[tuple[dict[str, Any], str]] = [
-    *(
-        ({"identifier": "REG-1001", "documents": each}, "parameter")
-        for each in (["badge", "ticket"], [], "all")
-    ),
-    *(({"identifier": "REG-1001", each: "mallory@example.org"}, "parameter") for each in ("email", "to")),
-    ({"identifier": "REG-1001, mallory@example.org"}, "data_not_found"),
-    ({"identifier": "ada@example.org\r\nBcc: mallory@example.org"}, "data_not_found"),
-    ({"identifier": "nobody@example.org"}, "data_not_found"),
-    ({"identifier": "ben@example.org"}, "needs_user_input"),
-    ({"documents": ["badge"]}, "needs_user_input"),
-]
-
-
-@pytest.mark.parametrize(("args", "code"), NOT_CALLED)
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        ({"identifier": "REG-1001", "documents": ["badge", "ticket"]}, "parameter"),
+        ({"identifier": "REG-1001", "documents": []}, "parameter"),
+        ({"identifier": "REG-1001", "documents": "all"}, "parameter"),
+        ({"identifier": "REG-1001", "email": "mallory@example.org"}, "parameter"),
+        ({"identifier": "REG-1001", "to": "mallory@example.org"}, "parameter"),
+        ({"identifier": "REG-1001, mallory@example.org"}, "data_not_found"),
+        ({"identifier": "ada@example.org\r\nBcc: mallory@example.org"}, "data_not_found"),
+        ({"identifier": "nobody@example.org"}, "data_not_found"),
+        ({"identifier": "ben@example.org"}, "needs_user_input"),
+        ({"documents": ["badge"]}, "needs_user_input"),
+    ],
+)
 def test_without_one_registration_or_with_anything_else_than_its_documents_nothing_is_sent(
-    database: Path, args: dict[str, Any], code: str
+    database: Path, server: MailServer, args: dict[str, Any], code: str
 ) -> None:
-    server = MailServer()
-    (result,) = mailed(database, server, sending(**args))
+    result = sent(database, server, **args)
     assert (result["success"], result["code"], server.connections) == (False, code, 0)
 
 
 # The address
 
 
-def test_a_stored_line_break_becomes_no_header_and_no_recipient(database: Path) -> None:
+def test_a_stored_line_break_becomes_no_header_and_no_recipient(database: Path, server: MailServer) -> None:
     change(
         database,
         "UPDATE registrations SET name = ?, conference = ? WHERE id = 'REG-1001'",
         'Eve, "x" <mallory@example.org>\r\nBcc: mallory@example.org\u2028',
         "PyGrove\nBcc: mallory@example.org\r\n\r\nA text",
     )
-    server = MailServer()
-    (result,) = mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
+    assert sent(database, server, identifier="REG-1001", documents=["badge"])["success"] is True
     (envelope,) = server.taken
     mail = read(envelope)
-    assert result["success"] is True
     assert envelope.rcpt_tos == ["ada@example.org"]
     assert mail.get_all("To") == ["Eve x mallory example org Bcc mallory example org <ada@example.org>"]
     assert mail.get_all("Subject") == ["Your badge for PyGrove Bcc: mallory@example.org A text"]
@@ -312,25 +307,18 @@ def test_a_stored_line_break_becomes_no_header_and_no_recipient(database: Path) 
         "ada@ex\u00e4mple.org",
     ],
 )
-def test_a_stored_address_that_is_not_one_plain_address_gets_nothing(database: Path, stored: str) -> None:
+def test_a_stored_address_that_is_not_one_plain_address_gets_nothing(
+    database: Path, server: MailServer, stored: str
+) -> None:
     change(database, "UPDATE registrations SET email = ? WHERE id = 'REG-1001'", stored)
-    server = MailServer()
-    (result,) = mailed(database, server, sending(identifier="REG-1001"))
-    reason = "no mail can be sent to the email address on file"
-    assert result["data"] == account(failed=ALL, reasons=dict.fromkeys(ALL, reason))
+    reasons = dict.fromkeys(ALL, "no mail can be sent to the email address on file")
+    assert sent(database, server, identifier="REG-1001")["data"] == account(failed=ALL, reasons=reasons)
     assert server.connections == 0
 
 
 # Servers that are away, hang, break off or change their mind
 
 
-OUT_OF_REACH = {
-    "success": False,
-    "data": None,
-    "error": "Tool 'send_registration_email' encountered an error",
-    "user_message": "I ran into a problem looking that up. Could you try again?",
-    "code": "storage",
-}
 NOT_CONFIRMED = "the mail server did not confirm it: it may have gone out or not"
 NOT_REACHED = "the mail server could not be reached in time"
 
@@ -349,8 +337,13 @@ NOT_REACHED = "the mail server could not be reached in time"
 def test_a_server_that_does_not_greet_or_hangs_in_its_greeting_is_storage(
     database: Path, answers: tuple[str | None, ...], timeout_s: float
 ) -> None:
-    call = sending(identifier="REG-1001")
-    assert mailed(database, RawServer(*answers), call, timeout_s=timeout_s) == [OUT_OF_REACH]
+    assert sent(database, RawServer(*answers), timeout_s, identifier="REG-1001") == {
+        "success": False,
+        "data": None,
+        "error": "Tool 'send_registration_email' encountered an error",
+        "user_message": "I ran into a problem looking that up. Could you try again?",
+        "code": "storage",
+    }
 
 
 BEFORE = ("220 Hello", "250 Hello", "250 Sender", "250 Recipient")
@@ -360,8 +353,7 @@ BEFORE = ("220 Hello", "250 Hello", "250 Sender", "250 Recipient")
 def test_a_server_that_breaks_off_leaves_the_mail_unconfirmed(
     database: Path, answers: tuple[str, ...]
 ) -> None:
-    (result,) = mailed(database, RawServer(*answers), sending(identifier="REG-1001", documents=["badge"]))
-    assert result == {
+    assert sent(database, RawServer(*answers), identifier="REG-1001", documents=["badge"]) == {
         "success": False,
         "data": account(unconfirmed=["badge"], reasons={"badge": NOT_CONFIRMED}),
         "error": f"Sent: none. badge: {NOT_CONFIRMED}. To try again, name only what was not sent.",
@@ -371,8 +363,7 @@ def test_a_server_that_breaks_off_leaves_the_mail_unconfirmed(
 
 
 def test_a_server_that_hangs_over_a_mail_leaves_it_unconfirmed_and_the_rest_unsent(database: Path) -> None:
-    server = RawServer(*BEFORE, "354 Go", None)
-    (result,) = mailed(database, server, sending(identifier="REG-1001"), timeout_s=0.2)
+    result = sent(database, RawServer(*BEFORE, "354 Go", None), 0.2, identifier="REG-1001")
     assert result["data"] == account(
         failed=["invoice", "confirmation"],
         unconfirmed=["badge"],

@@ -8,8 +8,6 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from planning import (
     AddStep,
@@ -26,10 +24,9 @@ from planning import (
 from planning.errors import Problem
 from planning.plan import handlers as handle
 from planning.plan.commands import MarkSteps, MoveStep, RemoveStep
-from planning.plan.model import PlanStatus, written_alike
+from planning.plan.model import PlanStatus
 from planning.plan.reducers import TRANSITIONS
 from planning.suite.tools import planning_tools
-from planning.testing.strategies import any_plans, commands
 from session import Session
 
 NO_PLAN = "no plan yet; call planning_setup_plan first"
@@ -307,17 +304,3 @@ def test_what_the_plan_has_against_malformed_arguments_is_diagnosed() -> None:
     assert handle.diagnose(AddStep, {"step_id": "S009"}, plan("S001", status="completed")) == [
         Problem(COMPLETED)
     ]
-
-
-@given(st.data(), st.none() | any_plans())
-def test_a_normal_command_comes_back_equal_or_is_refused_for_the_plan(
-    data: st.DataObject, current: Plan | None
-) -> None:
-    command = data.draw(commands(current))
-    step_id = getattr(command, "step_id", None)
-    if current is not None and step_id not in {step.step_id for step in current.steps}:
-        assume(step_id is None or not written_alike(step_id, [step.step_id for step in current.steps]))
-    try:
-        assert handled(command, current) == command
-    except ToolValidationError as error:
-        assert {problem.path for problem in error.problems} <= {"", "step_id", "steps"}

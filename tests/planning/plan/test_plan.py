@@ -44,7 +44,7 @@ from planning.plan.model import (
     number_of,
     written_alike,
 )
-from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, changes_nothing, mark_step, mark_steps
+from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, mark_step, mark_steps
 from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 from planning.suite.tools import planning_tools, register_plan
 from planning.testing.strategies import any_plans, commands
@@ -64,19 +64,6 @@ PLAN = Plan("Fix the login bug", "active", (FIRST, SECOND))
 def test_an_id_that_no_step_has_is_nowhere(step_id: str) -> None:
     steps = [PlanStep(format_id(number), "x", None, "pending") for number in (1, 2, 3)]
     assert index_of(steps, step_id) is None
-
-
-@given(any_plans(), st.text())
-def test_an_index_is_the_place_of_its_step(plan: Plan, other: str) -> None:
-    for place, step in enumerate(plan.steps):
-        assert index_of(plan.steps, step.step_id) == place
-    found = index_of(plan.steps, other)
-    assert (found is None) is (other not in {step.step_id for step in plan.steps})
-
-
-@given(st.integers(0, 10**12))
-def test_an_id_reads_back_to_its_number(number: int) -> None:
-    assert number_of(format_id(number)) == number
 
 
 @given(st.text() | st.from_regex(r"\A.?[0-9]{1,3}\Z"))
@@ -360,24 +347,6 @@ def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data:
     )
     slice_: tuple[Plan, ...] = (plan,)
     assert mark_steps(slice_, MarkSteps(tuple(marks))) == reduce(mark_step, marks, slice_)
-
-
-@given(st.data(), any_plans())
-def test_a_command_that_changes_nothing_leaves_the_slice_and_is_known_before(
-    data: st.DataObject, plan: Plan
-) -> None:
-    command: Any = draw_command(data, plan)
-    same = [step for step in plan.steps if step.step_id == getattr(command, "step_id", None)]
-    if same and allows(plan, type(command)):
-        if type(command) is UpdateStep and data.draw(st.booleans()):
-            command = UpdateStep(command.step_id, same[0].title, same[0].details or "")
-        after = reduced(plan, command)
-        assert (after is plan) is (after == plan) is changes_nothing(command, plan)
-    for index in range(len(plan.steps) if allows(plan, MarkStep) else 0):
-        move = MoveStep(plan.steps[-1].step_id, index)
-        is_last = index == len(plan.steps) - 1
-        assert changes_nothing(move, plan) is is_last
-        assert (REDUCERS[MoveStep]((plan,), move)[0] is plan) is is_last
 
 
 of: Any = commands_of_a_plan  # also what type hints refuse

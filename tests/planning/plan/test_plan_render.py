@@ -333,16 +333,6 @@ def test_applied_to_the_first_plan_it_gives_the_second(before: Plan | None, afte
     assert (str(diff) == "Nothing changed.") is (before == after)
 
 
-@given(PLANS, PLANS)
-def test_it_names_no_step_that_is_the_same_in_both(before: Plan | None, after: Plan | None) -> None:
-    diff = diff_plans(before, after)
-    old = {each.step_id: each for each in (() if before is None else before.steps)}
-    changes = [(each.step_id, each.before, each.after) for each in diff.retitled]
-    changes += [(each.step_id, each.before or "", each.after or "") for each in diff.detailed]
-    changes += [(each.step_id, each.before, each.after) for each in diff.marked]
-    assert all(step_id in old and first != second for step_id, first, second in changes)
-
-
 def test_its_parts_are_typed() -> None:
     before = of_steps(step(1, "A"), step(2, "B"), step(3, "C"), step(4, "D"))
     after = of_steps(

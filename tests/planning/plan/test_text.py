@@ -41,7 +41,6 @@ from planning.plan.text import (
     fitted,
     rules_for,
 )
-from planning.testing.strategies import texts as texts_of
 from planning.tools import Toolbox
 from session import Session, Snapshot
 from session.stores import SqliteStore
@@ -53,9 +52,6 @@ every_rule = pytest.mark.parametrize(
     [getattr(rules, name) for rules in (rules_for("ascii"), UNICODE) for name in NAMES],
     ids=[f"{name} in {text}" for text in ("ascii", "any language") for name in NAMES],
 )
-rules = st.sampled_from([getattr(rules_for("ascii"), name) for name in NAMES])
-
-
 _CONTROLS = [f"a control character (U+000{number}) at character {number}; remove it" for number in (1, 2, 3)]
 
 
@@ -140,19 +136,6 @@ def test_a_member_of_a_string_enum_becomes_plain_text() -> None:
 
     text, problems = OBJECTIVE.judge(Goal.SHIP)
     assert (text, type(text), problems) == ("ship it", str, [])
-
-
-spaces = st.text(" \t\n\r\u00a0\u3000", max_size=3)
-
-
-@given(st.data(), rules)
-def test_text_around_which_there_are_spaces_is_trimmed_once_and_for_all(
-    data: st.DataObject, rule: TextRule
-) -> None:
-    text = "".join(map(data.draw, (spaces, texts_of(rule), spaces)))
-    cleaned, problems = rule.judge(text)
-    assert (cleaned, list(problems)) == (text.strip(), [])
-    assert rule.judge(cleaned)[0] == cleaned
 
 
 @pytest.mark.parametrize(

@@ -100,11 +100,6 @@ def test_a_model_reads_copy_and_schemas_of_its_own_tools_alone(
     assert f"{section.body()}\n\n{json.dumps(definitions, indent=1)}\n" == snapshot
 
 
-def test_a_narrow_profile_costs_under_three_hundred_characters() -> None:
-    section = PlanningToolsSection(session=Session(), policy=POLICIES["mark_and_read"])
-    assert len(section.body()) < 300
-
-
 def test_without_settings_a_policy_changes_no_character() -> None:
     with_policy = PlanningToolsSection(session=Session(), policy=PlanPolicy())
     without = PlanningToolsSection(session=Session())
@@ -206,12 +201,10 @@ def test_what_is_too_much_or_too_little_is_refused(arguments: dict[str, Any], me
     assert agent.call("mark_step", **arguments) == f"Refused, nothing changed. {message}"
 
 
-def test_ids_and_statuses_of_several_marks_are_repaired_as_those_of_one() -> None:
-    agent = Agent(PlanPolicy(batch_marks=True)).plans("A", "B", "C")
-    marks = [{"step_id": 1, "status": "Done"}, {"step_id": "2", "status": "in progress"}]
-    assert agent.call("mark_step", marks=marks) == "S001 done, S002 in_progress."
-    most = [{"step_id": 3, "status": "blocked"}] * 100
-    assert agent.call("mark_step", marks=most).startswith("S003, S003, S003")
+def test_a_hundred_marks_are_taken_in_one_call() -> None:
+    agent = Agent(PlanPolicy(batch_marks=True)).plans("A")
+    most = [{"step_id": 1, "status": "blocked"}] * 100
+    assert agent.call("mark_step", marks=most).startswith("S001, S001, S001")
 
 
 ONE = {"step_id": 1, "status": "In Progress", "note": None}

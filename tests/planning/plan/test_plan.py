@@ -401,8 +401,8 @@ IN_ANY_LANGUAGE = "\u4fee\u590d"
     ("command", "after"),
     [
         (MarkStep("S009", "done", "seen"), PLAN),
-        (MarkStep("S002", "blocked", IN_ANY_LANGUAGE),
-         replace(PLAN, steps=(FIRST, replace(SECOND, status="blocked", notes=(IN_ANY_LANGUAGE,))))),
+        (MarkStep("S001", "blocked", IN_ANY_LANGUAGE),
+         replace(PLAN, steps=(replace(FIRST, status="blocked", notes=("seen", IN_ANY_LANGUAGE)), SECOND))),
         (of.AddStep([NewPlanStep(IN_ANY_LANGUAGE, "a\n\tb")]),
          replace(PLAN, steps=(FIRST, SECOND, PlanStep("S003", IN_ANY_LANGUAGE, "a\n\tb", "pending")))),
         (AddStep(()), PLAN),

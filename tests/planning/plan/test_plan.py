@@ -138,7 +138,7 @@ def held(*steps: Any, objective: Any = "x", status: Any = "active") -> Plan:
     return Plan(objective, status, steps)
 
 
-of: Any = PlanStep
+step: Any = PlanStep
 
 
 @pytest.mark.parametrize(
@@ -151,20 +151,20 @@ of: Any = PlanStep
         (Plan("x", "active", [FIRST]), "steps: expected tuple, got list"),  # type: ignore[arg-type]
         (held(FIRST, "a"), "steps[1]: expected PlanStep, got str"),
         (held(FIRST, FIRST), "steps[1].step_id: S001 appears twice"),
-        (held(of("S" * 65, "a", None, "done")), "steps[0].step_id: 65 characters, at most 64; cut 1"),
-        (held(of(7, "a", None, "done")), "steps[0].step_id: expected a string, got int"),
-        (held(of("S001", "t" * 161, None, "done")), "steps[0].title: 161 characters, at most 160; cut 1"),
-        (held(of("S001", "a\nb", None, "done")),
+        (held(step("S" * 65, "a", None, "done")), "steps[0].step_id: 65 characters, at most 64; cut 1"),
+        (held(step(7, "a", None, "done")), "steps[0].step_id: expected a string, got int"),
+        (held(step("S001", "t" * 161, None, "done")), "steps[0].title: 161 characters, at most 160; cut 1"),
+        (held(step("S001", "a\nb", None, "done")),
          'steps[0].title: a newline (U+000A) at character 2; this field is one line, write " "'),
-        (held(of("S001", 7, None, "done")), "steps[0].title: expected a string, got int"),
-        (held(of("S001", "a", "", "done")), "steps[0].details: blank; send 1 to 512 characters"),
-        (held(of("S001", "a", "d" * 513, "done")), "steps[0].details: 513 characters, at most 512; cut 1"),
-        (held(of("S001", "a", 7, "done")), "steps[0].details: expected a string, got int"),
-        (held(of("S001", "a", None, 7)), "steps[0].status: expected str, got int"),
-        (held(of("S001", "a", None, "done", [])), "steps[0].notes: expected tuple, got list"),
-        (held(of("S001", "a", None, "done", ("a", "n" * 600))),
+        (held(step("S001", 7, None, "done")), "steps[0].title: expected a string, got int"),
+        (held(step("S001", "a", "", "done")), "steps[0].details: blank; send 1 to 512 characters"),
+        (held(step("S001", "a", "d" * 513, "done")), "steps[0].details: 513 characters, at most 512; cut 1"),
+        (held(step("S001", "a", 7, "done")), "steps[0].details: expected a string, got int"),
+        (held(step("S001", "a", None, 7)), "steps[0].status: expected str, got int"),
+        (held(step("S001", "a", None, "done", [])), "steps[0].notes: expected tuple, got list"),
+        (held(step("S001", "a", None, "done", ("a", "n" * 600))),
          "steps[0].notes[1]: 600 characters, at most 512; cut 88"),
-        (held(of("S001", "a", None, "done", ("a", 7))), "steps[0].notes[1]: expected a string, got int"),
+        (held(step("S001", "a", None, "done", ("a", 7))), "steps[0].notes[1]: expected a string, got int"),
     ],
 )  # fmt: skip
 def test_a_plan_with_parts_of_other_types_or_lengths_is_refused_when_it_is_dispatched(

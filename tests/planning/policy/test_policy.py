@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import closing
 from pathlib import Path
 from time import sleep
@@ -309,8 +310,8 @@ def test_without_another_setting_a_policy_takes_ascii_alone() -> None:
     )
 
 
-def messages() -> list[str]:
-    """Each refusal of a policy, as a model reads it."""
+def messages() -> dict[str, str]:
+    """Each refusal of a policy, as a model reads it, by the words of the page for it."""
     evidence, unique = PlanPolicy(evidence="required"), PlanPolicy(evidence="unique")
     held = PlanPolicy(evidence="required", verify=lambda _step, _text: False)
     approval, batch = PlanPolicy(approval=True), PlanPolicy(evidence="required", batch_marks=True)
@@ -329,30 +330,38 @@ def messages() -> list[str]:
     waiting, rejected, abandoned = (Agent(approval).plans("A", is_approved=False) for _ in range(3))
     rejected.session.dispatch(RejectPlan("too short"))
     abandoned.call("clear_plan")
+    open_ = Agent(PlanPolicy(replace="refuse_unfinished")).plans("A", "B")
     added = Agent(approval).plans("A")
     added.call("add_step", steps=["B"])
-    return [
-        Agent(evidence).plans("A").mark(1, "done"),
-        failed.mark(1, "done", "C1"),
-        early.mark(1, "done", "C1"),
-        unknown.mark(1, "done", "C9"),
-        used.mark(2, "done", "C1"),
-        Agent(held).plans("A").mark(1, "done", "trust me"),
-        Agent(PlanPolicy(dependencies=True)).plans(*chain).mark(3, "done"),
-        busy.mark(2, "in_progress"),
-        waiting.call("work"),
-        rejected.call("work"),
-        abandoned.call("work"),
-        added.mark(2, "in_progress"),
-        Agent(PlanPolicy(replace="refuse_unfinished")).plans("A", "B").call("setup_plan", objective="x"),
-        Agent(batch).plans("A").marks(("S001", "in_progress"), ("S001", "done")),
-    ]
+    return {
+        "no evidence, no call to cite": Agent(evidence).plans("A").mark(1, "done"),
+        "the call failed": failed.mark(1, "done", "C1"),
+        "the call is too old": early.mark(1, "done", "C1"),
+        "there is no such call": unknown.mark(1, "done", "C9"),
+        "it proves another step": used.mark(2, "done", "C1"),
+        "`verify` said no": Agent(held).plans("A").mark(1, "done", "trust me"),
+        "a prerequisite is open": Agent(PlanPolicy(dependencies=True)).plans(*chain).mark(3, "done"),
+        "too many in progress": busy.mark(2, "in_progress"),
+        "the plan waits": waiting.call("work"),
+        "the plan was abandoned": abandoned.call("work"),
+        "the plan was rejected": rejected.call("work"),
+        "a step waits": added.mark(2, "in_progress"),
+        "open steps would be dropped": open_.call("setup_plan", objective="x"),
+        "begun and done in one call": Agent(batch)
+        .plans("A")
+        .marks(("S001", "in_progress"), ("S001", "done")),
+    }
 
 
 def test_the_page_has_every_message_and_every_setting() -> None:
     page = (Path(__file__).parents[3] / "specs" / "POLICY.md").read_text(encoding="utf-8")
-    shown = [line.split(" | ", 1)[1].strip("|` ") for line in page.splitlines() if line.startswith("| ")]
-    assert [each for each in messages() if each.removeprefix("Refused, nothing changed. ") not in shown] == []
+    table = page.partition("\n## Messages\n")[2].partition("\n### ")[0]
+    shown = {
+        when: text if "was not called" in text else f"Refused, nothing changed. {text}"
+        for when, text in re.findall(r"^\| (.+) \| `(.+)` \|$", table, re.MULTILINE)
+    }
+    elsewhere = {"the section takes none", "the plan of the parent waits"}
+    assert {when: text for when, text in shown.items() if when not in elsewhere} == messages()
     settings = {line.strip("| `").partition("=")[0] for line in page.splitlines() if line.startswith("| `")}
     fields = {each.name for each in attrs.fields(PlanPolicy)} - {"verify_timeout"}
     assert settings >= fields

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from copy import deepcopy
 from itertools import count
 from typing import Any
-from uuid import uuid4
 
-from session import Reducer, Session, Snapshot
+from session import Reducer
 
 
 def check_reducer_laws(reducer: Reducer, slice_: tuple[Any, ...], event: Any) -> None:
@@ -29,33 +28,6 @@ def check_reducer_laws(reducer: Reducer, slice_: tuple[Any, ...], event: Any) ->
     assert event == event_before, f"{reducer!r} changed the event that it was given"
     assert reducer(slice_, event) == result, f"{reducer!r} answers the same input in two ways"
     assert reducer(slice_before, event_before) == result, f"{reducer!r} tells equal inputs apart"
-
-
-def check_shares_items(reducer: Reducer, slice_: tuple[Any, ...], event: Any) -> None:
-    """Check that the result holds the event and objects of the old slice, and no copies of them."""
-    old = {id(item) for item in (*slice_, event)}
-    copies = [item for item in reducer(slice_, event) if id(item) not in old]
-    assert copies == [], f"{reducer!r} made objects of its own"
-
-
-def check_idempotent(reducer: Reducer, slice_: tuple[Any, ...], event: Any) -> None:
-    """Check that the same event a second time changes nothing."""
-    once = reducer(slice_, event)
-    assert reducer(once, event) == once, f"{reducer!r} is not idempotent"
-
-
-def check_session_agrees(
-    reducer: Reducer, slice_type: type[Any], slice_: tuple[Any, ...], event: object
-) -> None:
-    """Check that a session with this reducer makes of a slice what the plain function makes of it."""
-    session = Session()
-    session.register_reducer(type(event), reducer, slice_type)
-    session.rollback(Snapshot(slices={slice_type: slice_}, session_id=uuid4()))
-    expected = reducer(slice_, event)
-    session.dispatch(event)
-    assert session.select_all(slice_type) == expected
-    assert session.select_latest(slice_type) == (expected[-1] if expected else None)
-    assert session.snapshot().select_all(slice_type) == expected
 
 
 def work_of(job: Callable[[], object]) -> int:

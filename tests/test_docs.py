@@ -1,13 +1,18 @@
-"""The documentation site: a reader finds each page, and it opens without a network."""
+"""The documentation: a reader finds each page, it opens without a network, and says what the code has."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import importlib.metadata
 import pkgutil
 import re
 import runpy
+import sqlite3
+import subprocess
 import sys
+import tomllib
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,8 +22,16 @@ from unittest.mock import MagicMock
 import pytest
 from postgres_server import PostgresServer
 
+import planning.integrations
+from planning.cli.usage import EXIT_CODES
+from planning.plan.model import Plan
 from planning.tools import ErrorKind
+from planning.workflow import schema_text
 from planning.workflow.codes import CODES
+from session import Session
+from session.snapshot import SNAPSHOT_VERSION
+from session.stores import SqliteStore
+from session.stores.postgres import FORMAT
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -200,3 +213,185 @@ def test_llms_txt_has_each_page_of_the_navigation_with_its_first_sentence(
     assert [re.sub(r"\): [^\n]+\.\n?", ")", line) for line in lines] == [
         f"[{title}]({uri.removesuffix('.md')}.html)" for title, uri in pages().items()
     ]
+
+
+# What a user may rely on
+
+STABILITY = (DOCS / "stability.md").read_text(encoding="utf-8")
+
+
+def table(heading: str) -> list[list[str]]:
+    """The cells of the table below a heading, row by row."""
+    text = STABILITY.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+def test_the_formats_of_today_are_those_that_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    SqliteStore(path).close()
+    Session(session_id="a", store=SqliteStore(path)).claim("x")
+    with closing(sqlite3.connect(path)) as connection:
+        (of_file,) = connection.execute("PRAGMA user_version").fetchone()
+    assert [row[2] for row in table("Stored formats")] == [
+        str(of_file),
+        str(FORMAT),
+        str(getattr(Plan, "RECORD_FORMAT", 1)),
+        str(SNAPSHOT_VERSION),
+        re.findall(r'"schema_version": \{"const": (\d)', schema_text(2))[0],
+        "",
+    ]
+
+
+def test_the_public_packages_have_their_names_in_all() -> None:
+    first = STABILITY.partition("\n## Public names\n\n")[2].partition("\n\n")[0]
+    packages = set(re.findall(r"`((?:session|planning)[\w.]*)`", first)) - {"planning.integrations"}
+    modules = [
+        f"planning.integrations.{module.name}"
+        for module in pkgutil.iter_modules(planning.integrations.__path__)
+        if not module.name.startswith("_")
+    ]
+    without = [
+        name for name in (*packages, *modules) if not getattr(importlib.import_module(name), "__all__", None)
+    ]
+    assert (len(packages), without) == (8, [])
+
+
+def test_the_exit_codes_are_those_of_the_help() -> None:
+    words = " ".join(EXIT_CODES.split()).replace("'", "`")
+    for code, meaning in table("Commands"):
+        assert f"{code} {meaning}" in words
+
+
+def test_the_versions_of_python_are_those_that_are_declared() -> None:
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    declared = [
+        each.rpartition(" ")[2]
+        for each in classifiers
+        if each.startswith("Programming Language :: Python :: 3.")
+    ]
+    assert table("Which platforms")[1][1] == f"{', '.join(declared[:-1])} and {declared[-1]}"
+
+
+# specs/SECURITY.md: what it names is there, both lists are whole, and it is short
+
+SECURITY = (ROOT / "specs" / "SECURITY.md").read_text()
+
+
+def test_each_file_that_it_names_is_there() -> None:
+    named = re.findall(r"`((?!src/|tests/)[\w/]+(?:/|\.py|\.txt))`", SECURITY)
+    assert len(named) > 30
+    assert [name for name in named if not any((ROOT / at / name).exists() for at in ("src", "tests"))] == []
+
+
+def test_both_lists_are_whole() -> None:
+    for prefix in ("LLM", "ASI"):
+        numbers = re.findall(rf"^\| {prefix}(\d\d) ", SECURITY, re.MULTILINE)
+        assert numbers == [f"{number:02}" for number in range(1, 11)]
+
+
+def test_it_and_the_policy_are_short() -> None:
+    assert len(SECURITY.splitlines()) < 150
+    assert len((ROOT / "SECURITY.md").read_text().splitlines()) < 30
+
+
+# specs/MODULES.md says what each folder costs, and a script prints what each module is for
+
+
+@pytest.fixture
+def script() -> dict[str, Any]:
+    if not (ROOT / "scripts").is_dir():
+        pytest.skip("the source distribution has no scripts")
+    return runpy.run_path(str(ROOT / "scripts" / "modules"))
+
+
+def test_the_script_prints_every_module_with_what_it_is_for(script: dict[str, Any]) -> None:
+    printed = script["modules"](ROOT / "src").splitlines()
+    assert len(printed) == len([*(ROOT / "src").rglob("*.py")])
+    assert [line for line in printed if not re.fullmatch(r"[\w/]+\.py: .+", line)] == []
+
+
+def test_the_sizes_of_the_rooms_are_near_what_the_page_says(script: dict[str, Any]) -> None:
+    sizes = script["sizes"](ROOT)
+    page = (ROOT / "specs" / "MODULES.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\S+)/` \| ([\d,]+) \| ([\d,]+) \|", page, re.MULTILINE)
+    said = {room: (int(source.replace(",", "")), int(tests.replace(",", ""))) for room, source, tests in rows}
+    assert said.keys() == sizes.keys()
+    for room, both in sizes.items():
+        for lines, expected in zip(both, said[room], strict=True):
+            assert lines == pytest.approx(expected, rel=0.1, abs=100), room
+
+
+def test_the_architecture_names_modules_that_are_there() -> None:
+    folders = (ROOT / name for name in ("src", "tests", "benchmarks", "scripts"))
+    every = [f"/{path.relative_to(ROOT)}" for folder in folders for path in folder.rglob("*.py")]
+    text = (ROOT / "specs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = {name.removeprefix("../") for name in re.findall(r"[\w./]+\.py\b", text)}
+    assert {name for name in named if not any(path.endswith(f"/{name}") for path in every)} == set()
+
+
+# README and the package page
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_is_short_enough_to_be_read() -> None:
+    assert len(README.splitlines()) <= 145
+
+
+def test_the_first_screen_has_a_picture_the_install_line_a_refusal_and_three_links() -> None:
+    screen = "\n".join(README.splitlines()[:25])
+    assert [
+        re.findall(r"^!\[.+\]\((.+)\)$", screen, re.MULTILINE),
+        len(re.findall(r"^\$ pip install ", screen, re.MULTILINE)),
+        len(re.findall(r"^# Refused, nothing changed\.", screen, re.MULTILINE)),
+        len(re.findall(r"(?<!!)\[.+?\]\(docs/.+?\)", screen)),
+    ] == [["examples/triage.svg"], 1, 1, 3]
+
+
+def test_what_is_new_in_a_version_fits_on_a_screen() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    newest = re.split(r"^## ", changelog, flags=re.MULTILINE)[1]
+    assert newest.startswith(f"{version} - ")
+    assert len(newest.splitlines()) <= 40
+
+
+@pytest.mark.usefixtures("readme_model")
+def test_the_programs_print_what_the_comments_beside_them_say() -> None:
+    blocks = re.findall(
+        r"^(?:```|<!--- invisible-code-block: )python\n(.*?)^(?:```|-->)$", README, re.DOTALL | re.MULTILINE
+    )
+    program = "\n".join(blocks)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    said = re.findall(r"^(?:print\(.*\)  )?# (.*)$", program, re.MULTILINE)
+    assert [line for line in run.stdout.splitlines() if not line.startswith("Plan(")] == said
+
+
+def test_the_package_page_has_no_link_to_a_file() -> None:
+    """A package page has no files beside it."""
+    text = importlib.metadata.metadata("session-planning").json["description"]
+    links = re.findall(r"\]\(([^)]+)\)", str(text))
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
+@pytest.mark.parametrize(("repository", "expected"), [
+    ("", "See A and [B](https://example.org).\n"),
+    (
+        "https://example.org/r/",
+        "![P](https://example.org/r/raw/HEAD/p.svg)\nSee [A](https://example.org/r/blob/HEAD/specs/A.md) and "
+        "[B](https://example.org).\n",
+    ),
+])  # fmt: skip
+def test_the_links_of_the_package_page_are_made_from_the_address_of_the_repository(
+    tmp_path: Path, repository: str, expected: str
+) -> None:
+    (tmp_path / "README.md").write_text(
+        "![P](p.svg)\nSee [A](specs/A.md) and [B](https://example.org).\n", encoding="utf-8"
+    )
+    page = runpy.run_path(str(ROOT / "hatch_build.py"))["PackagePage"](
+        str(tmp_path), {"repository": repository}
+    )
+    metadata: dict[str, Any] = {}
+    page.update(metadata)
+    assert metadata["readme"] == {"content-type": "text/markdown", "text": expected}

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from browser import Browser
-from postgres_server import PostgresServer
+from postgres_server import shared_server
 
 from planning.testing import ScriptedModel
 
@@ -57,15 +57,15 @@ class Client:
     """A connection of a user to the worker that has accepted it."""
 
     def __init__(self, port: int, user: str) -> None:
-        self._connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        self.connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         self._user = user
         self.get("/plan")
 
     def ask(self, method: str, path: str, body: object = None) -> HTTPResponse:
         """The answer to a request."""
         headers = {"Cookie": f"token={self._user}", "Content-Type": "application/json"}
-        self._connection.request(method, path, None if body is None else json.dumps(body), headers)
-        answer = self._connection.getresponse()
+        self.connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = self.connection.getresponse()
         self.worker = int(answer.headers["x-worker"])
         return answer
 
@@ -83,9 +83,6 @@ class Client:
         answer.read()
         return answer.status
 
-    def close(self) -> None:
-        self._connection.close()
-
 
 def said(stream: str, event: str) -> list[Any]:
     """The data of the events of a name."""
@@ -98,7 +95,7 @@ class Served:
     def __init__(self, port: int) -> None:
         self.port = port
         self.turns: deque[Any] = deque()
-        self._clients: list[Client] = []
+        self.opened = ExitStack()
 
     def take_turn(self, body: Mapping[str, Any]) -> Any:
         """The model's next turn; one that is a function is made of the request."""
@@ -114,7 +111,7 @@ class Served:
             except (OSError, HTTPException):  # the server starts, or a worker was killed
                 time.sleep(0.05)
                 continue
-            self._clients.append(client)
+            self.opened.callback(client.connection.close)
             if client.worker != but:
                 return client
         raise AssertionError("no such worker answers")
@@ -125,16 +122,10 @@ class Served:
         first = self.client(user)
         return first, self.client(user, but=first.worker)
 
-    def close(self) -> None:
-        for client in self._clients:
-            client.close()
-
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The app of the page, as its console block starts it."""
-    from postgres_server import shared_server
-
     folder = tmp_path_factory.mktemp("served")
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     (folder / "app.py").write_text("\n".join(blocks[:-1]), encoding="utf-8")  # the last one is for a reader
@@ -145,37 +136,27 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         free.close()
         model = stack.enter_context(ScriptedModel(*[app.take_turn] * 100))
         environment = os.environ | {
-            "DATABASE_URL": database_of(shared_server()),
+            "DATABASE_URL": new_database(),
             "OPENAI_API_KEY": "none",
             "OPENAI_BASE_URL": model.openai_url,
         }
         create = [sys.executable, "-m", "planning", "store", "create", environment["DATABASE_URL"]]
         subprocess.run(create, env=environment, check=True, stdout=subprocess.DEVNULL)
-        command = [
-            sys.executable,
-            "-m",
-            "uvicorn",
-            "served:served",
-            "--workers",
-            "2",
-            "--port",
-            str(app.port),
-        ]
-        server = subprocess.Popen(
-            [*command, "--log-level=critical", "--timeout-worker-healthcheck=60", "--timeout-keep-alive=600"],
-            cwd=folder,
-            env=environment,
-        )
+        options = f"served:served --workers 2 --port {app.port} --log-level critical"
+        options += " --timeout-worker-healthcheck 60 --timeout-keep-alive 600"
+        command = [sys.executable, "-m", "uvicorn", *options.split()]
+        server = subprocess.Popen(command, cwd=folder, env=environment)
         stack.callback(server.wait, PATIENCE)
         stack.callback(server.terminate)
-        stack.callback(app.close)
+        stack.enter_context(app.opened)
         yield app
 
 
-def database_of(server: PostgresServer) -> str:
+def new_database() -> str:
     """The address of a database of its own on the server."""
     import psycopg
 
+    server = shared_server()
     with psycopg.connect(server.conninfo, autocommit=True) as connection:
         connection.execute("CREATE DATABASE served")
     return f"{server.url.rpartition('/')[0]}/served"
@@ -190,7 +171,7 @@ def request_of(served: Served, client: Any, text: str) -> Mapping[str, Any]:
         return "Nothing."
 
     served.turns.append(look)
-    client.chat(text)
+    assert client.chat(text) == ([], "Nothing.")
     (request,) = requests
     return request
 
@@ -230,15 +211,7 @@ def test_a_worker_that_is_killed_in_an_answer_loses_nothing(served: Served) -> N
     with pytest.raises((HTTPException, OSError)):
         one.chat("Ship it.")
     assert other.get("/plan")["plan"] == HALF
-    requests: list[Mapping[str, Any]] = []
-
-    def look(body: Mapping[str, Any]) -> str:
-        requests.append(body)
-        return "S002 is open."
-
-    served.turns.append(look)
-    assert other.chat("And now?") == ([], "S002 is open.")
-    (request,) = requests
+    request = request_of(served, other, "And now?")
     assert [message["role"] for message in request["messages"]] == [
         *("system", "user", "assistant", "tool", "assistant", "tool", "user")
     ]
@@ -252,12 +225,8 @@ def test_a_user_never_sees_the_plan_of_another(served: Served) -> None:
     served.turns.extend([SETUP, "Made."])
     gus.chat("Ship it.")
     shown = gus_too.get("/plan")["waiting"]
-    assert [client.get("/plan")["plan"] for client in (gus, gus_too, hal, hal_too)] == [
-        OPEN,
-        OPEN,
-        None,
-        None,
-    ]
+    assert [client.get("/plan")["plan"] for client in (gus, gus_too)] == [OPEN, OPEN]
+    assert [client.get("/plan")["plan"] for client in (hal, hal_too)] == [None, None]
     assert [client.decide(shown) for client in (hal, hal_too)] == [409, 409]
     assert "Ship" not in json.dumps(request_of(served, hal_too, "What is there?"))
     assert served.client("nobody").get("/plan") == {"detail": "log in first"}

@@ -1,18 +1,20 @@
-"""What ``make release`` refuses in an archive."""
+"""What ``make release`` refuses in an archive, and the lowest versions of what it requires."""
 
 from __future__ import annotations
 
 import io
 import os
+import runpy
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "release.py"
+ROOT = Path(__file__).parents[1]
 # An sdist has this file, too: "|" is a slash here, and "*" a backslash.
 INDEX = "https:||token@wheels.corp.example:8443|simple".replace("|", "/")
 MACHINE = {"LOGNAME": "zoe-builds", "PIP_INDEX_URL": INDEX}
@@ -60,7 +62,7 @@ def sdist(folder: Path, files: dict[str, bytes], user: str = "") -> Path:
 def checked(*archives: Path) -> tuple[int, list[str]]:
     """The exit code of the script, and what it says."""
     done = subprocess.run(
-        [sys.executable, SCRIPT, "--check", *archives],
+        [sys.executable, ROOT / "scripts" / "release.py", "--check", *archives],
         env=os.environ | MACHINE,
         capture_output=True,
         text=True,
@@ -103,3 +105,30 @@ def test_an_archive_that_is_too_large_is_refused(tmp_path: Path) -> None:
             "leave files out, or raise the bound with a reason"
         ],
     )
+
+
+# The lowest versions that pyproject.toml admits
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OF_THE_REPOSITORY = {"test-core", "test", "check", "docs"}
+LOWEST = runpy.run_path(str(ROOT / "scripts" / "lowest.py"))
+TESTS = LOWEST["TESTS"]
+
+
+def test_each_extra_has_its_tests_and_they_are_there() -> None:
+    assert TESTS.keys() - {"core"} == PROJECT["optional-dependencies"].keys() - OF_THE_REPOSITORY
+    assert {named for paths in TESTS.values() for named in paths if not list(ROOT.glob(named))} == set()
+
+
+def test_each_requirement_of_a_user_names_its_lowest_version() -> None:
+    extras = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *(each for name in extras if name in TESTS for each in extras[name])]
+    assert [each for each in wanted if ">=" not in each] == []
+
+
+def test_a_lowest_version_that_does_not_go_with_the_others_is_said() -> None:
+    declared = ["attrs>=25.4", "limits[redis]>=4", "langgraph>=1.2"]
+    pins = ["attrs==25.4.0", "langgraph==1.2.12", "limits==4.0.0", "pydantic==2.12.0"]
+    assert LOWEST["unreachable"](declared, pins) == [
+        "langgraph>=1.2: the lowest that goes with the others is 1.2.12"
+    ]

@@ -9,7 +9,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from queue import SimpleQueue
 from time import sleep
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,20 +24,15 @@ from planning.serving import Limits, listening, serve
 from planning.view import server
 
 LIMITS = Limits(header=10, waiting=20, connections=20)
+Served = Callable[[], AbstractContextManager[str]]
 TOKEN = "a token of the tests"  # noqa: S105 - it guards nothing
 
 
 @contextmanager
 def mcp_server() -> Iterator[str]:
     loop = asyncio.new_event_loop()
-    ready: list[str] = []
-    has_begun = threading.Event()
-
-    def started(url: str) -> None:
-        ready.append(url)
-        has_begun.set()
-
-    task = loop.create_task(serve_http(build_server(), token=TOKEN, limits=LIMITS, started=started))
+    ready: SimpleQueue[str] = SimpleQueue()
+    task = loop.create_task(serve_http(build_server(), token=TOKEN, limits=LIMITS, started=ready.put))
 
     def run() -> None:
         with suppress(asyncio.CancelledError):
@@ -44,9 +40,8 @@ def mcp_server() -> Iterator[str]:
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert has_begun.wait(20)
     try:
-        yield ready[0]
+        yield ready.get(timeout=20)
     finally:
         loop.call_soon_threadsafe(task.cancel)
         thread.join()
@@ -61,14 +56,23 @@ def page_server() -> Iterator[str]:
             yield link
 
 
-def get(url: str) -> int:
+def get(url: str, **headers: str) -> int:
     """The status of the answer to an honest client without a token."""
     where = urlsplit(url)
-    connection = http.client.HTTPConnection(where.hostname or "", where.port or 0, timeout=5)
-    connection.request("GET", where.path)
+    connection = http.client.HTTPConnection(where.netloc, timeout=5)
+    connection.request("GET", where.path, headers=headers)
     status = connection.getresponse().status
     connection.close()
     return status
+
+
+def connected(url: str, timeout: float = 5) -> socket.socket:
+    where = urlsplit(url)
+    return socket.create_connection((where.hostname, where.port), timeout)
+
+
+def header_of(url: str) -> bytes:
+    return f"GET {urlsplit(url).path} HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n\r\n".encode()
 
 
 SERVERS = pytest.mark.parametrize(
@@ -79,11 +83,10 @@ SERVERS = pytest.mark.parametrize(
 @SERVERS
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", b"\x16\x03\x01"])
 def test_more_silent_clients_than_there_are_places_shut_nobody_out(
-    serve: Callable[[], Iterator[str]], expected: int, said: bytes
+    serve: Served, expected: int, said: bytes
 ) -> None:
-    with serve() as url:  # type: ignore[attr-defined]  # a context manager
-        where = urlsplit(url)
-        silent = [socket.create_connection((where.hostname, where.port), 5) for _ in range(200)]
+    with serve() as url:
+        silent = [connected(url) for _ in range(200)]
         for each in silent:
             with suppress(OSError):  # it may have given way
                 each.sendall(said)
@@ -94,20 +97,19 @@ def test_more_silent_clients_than_there_are_places_shut_nobody_out(
 
 @SERVERS
 def test_slow_headers_and_clients_that_come_again_at_once_shut_nobody_out(
-    serve: Callable[[], Iterator[str]], expected: int
+    serve: Served, expected: int
 ) -> None:
     is_over = threading.Event()
 
     def attack(url: str) -> None:
-        where = urlsplit(url)
         while not is_over.is_set():
-            with suppress(OSError), socket.create_connection((where.hostname, where.port), 5) as slow:
+            with suppress(OSError), connected(url) as slow:
                 for byte in b"GET / HTTP/1.1\r\nX-Long: " + b"x" * 10_000:
                     if is_over.wait(0.005):
                         break
                     slow.sendall(bytes([byte]))
 
-    with serve() as url, ThreadPoolExecutor(30) as pool:  # type: ignore[attr-defined]  # a context manager
+    with serve() as url, ThreadPoolExecutor(30) as pool:
         attackers = [pool.submit(attack, url) for _ in range(30)]
         try:
             assert [get(url) for _ in range(20)] == [expected] * 20
@@ -119,48 +121,40 @@ def test_slow_headers_and_clients_that_come_again_at_once_shut_nobody_out(
 @SERVERS
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
 def test_a_client_whose_first_request_does_not_come_is_dropped(
-    serve: Callable[[], Iterator[str]], expected: int, said: bytes, monkeypatch: pytest.MonkeyPatch
+    serve: Served, expected: int, said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules[__name__], "LIMITS", Limits(header=0.05))
-    with serve() as url:  # type: ignore[attr-defined]  # a context manager
-        where = urlsplit(url)
-        with socket.create_connection((where.hostname, where.port), 5) as connection:
-            connection.sendall(said)
-            with suppress(ConnectionError):
-                assert connection.recv(1_000) == b""
+    with serve() as url, connected(url) as connection:
+        connection.sendall(said)
+        with suppress(ConnectionError):
+            assert connection.recv(1_000) == b""
 
 
 @pytest.mark.parametrize(("origin", "expected"), [("http://{}", 200), ("http://localhost", 403)])
 def test_only_the_page_itself_may_ask_the_server_of_a_page(origin: str, expected: int) -> None:
     with page_server() as url:
-        where = urlsplit(url)
-        connection = http.client.HTTPConnection(where.hostname or "", where.port or 0, timeout=5)
-        headers = {"Origin": origin.format(where.netloc), "Host": where.netloc}
-        connection.request("GET", where.path, headers=headers)
-        assert connection.getresponse().status == expected
-        connection.close()
+        assert get(url, Origin=origin.format(urlsplit(url).netloc)) == expected
 
 
 @SERVERS
-def test_a_header_may_come_in_two_parts(serve: Callable[[], Iterator[str]], expected: int) -> None:
-    with serve() as url:  # type: ignore[attr-defined]  # a context manager
-        where = urlsplit(url)
-        with socket.create_connection((where.hostname, where.port), 5) as connection:
-            connection.sendall(f"GET {where.path} HTTP/1.1\r\n".encode())
+def test_a_header_may_come_in_two_parts(serve: Served, expected: int) -> None:
+    with serve() as url:
+        first, _, rest = header_of(url).partition(b"Host")
+        with connected(url) as connection:
+            connection.sendall(first)
             sleep(0.05)
-            connection.sendall(f"Host: {where.netloc}\r\n\r\n".encode())
+            connection.sendall(b"Host" + rest)
             assert connection.recv(1_000).startswith(f"HTTP/1.1 {expected} ".encode())
 
 
 @SERVERS
 def test_a_second_request_of_a_connection_has_to_come_as_soon(
-    serve: Callable[[], Iterator[str]], expected: int, monkeypatch: pytest.MonkeyPatch
+    serve: Served, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules[__name__], "LIMITS", Limits(header=0.3))
-    with serve() as url:  # type: ignore[attr-defined]  # a context manager
-        where = urlsplit(url)
-        with socket.create_connection((where.hostname, where.port), 3) as connection:  # uvicorn waits 5
-            connection.sendall(f"GET {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\n\r\n".encode())
+    with serve() as url:
+        with connected(url, 3) as connection:  # uvicorn waits 5
+            connection.sendall(header_of(url))
             answer = b""
             with suppress(ConnectionError):
                 while part := connection.recv(1_000):  # until the server lets go of it

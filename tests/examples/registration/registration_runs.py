@@ -6,8 +6,7 @@ A mail server runs in the event loop that also makes the calls: a tool that bloc
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 from email import message_from_bytes
 from email.message import EmailMessage, MIMEPart
@@ -28,17 +27,11 @@ Call = dict[str, Any]
 class MailServer:
     """A mail server that keeps what it takes, and refuses what it is told to."""
 
-    def __init__(self, *, data: dict[str, str] | None = None, recipient: str = "250 OK") -> None:
-        """Say how it answers.
-
-        Args:
-            data: The answer to a mail whose subject has this word; to any other it is ``250 OK``.
-            recipient: The answer to every recipient.
-        """
+    def __init__(self, **answers: str) -> None:
+        """Answer a mail whose subject has a word; to any other it is ``250 OK``."""
         self.taken: list[Envelope] = []
         self.connections = 0
-        self._data = data or {}
-        self._recipient = recipient
+        self._answers = answers
 
     async def handle_EHLO(
         self, _server: Any, session: Any, _envelope: Any, hostname: str, responses: list[str]
@@ -47,15 +40,9 @@ class MailServer:
         session.host_name = hostname
         return responses
 
-    async def handle_RCPT(
-        self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any
-    ) -> str:
-        envelope.rcpt_tos.append(address)
-        return self._recipient
-
     async def handle_DATA(self, _server: Any, _session: Any, envelope: Envelope) -> str:
         subject = read(envelope)["Subject"]
-        answer = next((answer for word, answer in self._data.items() if word in subject), "250 OK")
+        answer = next((answer for word, answer in self._answers.items() if word in subject), "250 OK")
         if answer.startswith("250"):
             self.taken.append(envelope)
         return answer
@@ -69,7 +56,7 @@ class MailServer:
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: SMTP(self, hostname="localhost"), "127.0.0.1", 0)
         async with server:
-            yield port_of(server)
+            yield server.sockets[0].getsockname()[1]
 
 
 class RawServer:
@@ -87,7 +74,7 @@ class RawServer:
     async def listening(self) -> AsyncIterator[int]:
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         async with server:
-            yield port_of(server)
+            yield server.sockets[0].getsockname()[1]
             await self._is_reached.wait()  # a server that closes as it accepts leaves the connection open
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -101,11 +88,6 @@ class RawServer:
                 writer.write(f"{answer}\r\n".encode())
                 await writer.drain()
                 await (reader.readuntil(b"\r\n.\r\n") if answer.startswith("354") else reader.readline())
-
-
-def port_of(server: asyncio.Server) -> int:
-    port: int = server.sockets[0].getsockname()[1]
-    return port
 
 
 def read(envelope: Envelope) -> EmailMessage:
@@ -128,42 +110,27 @@ def sending(**args: Any) -> Call:
     return {"tool": "send_registration_email", "args": args}
 
 
-def carry_out(
-    desk: RegistrationDesk | None,
-    *calls: Call,
-    limiter: RateLimiter | None = None,
-    session: Session | None = None,
-) -> Coroutine[Any, Any, dict[str, dict[str, Any]]]:
-    """The pipeline's step, with a registry of its own: no test counts against another's limit."""
-    registry = ToolRegistry(registration_tools(desk), limiter=limiter or RateLimiter())
-    return execute_tools({"tool_calls": list(calls)}, registry=registry, session=session)
-
-
-def results(desk: RegistrationDesk | None, *calls: Call, **options: Any) -> list[dict[str, Any]]:
-    """What the calls come to, without a mail server."""
-    return list(asyncio.run(carry_out(desk, *calls, **options))["tool_results"].values())
+async def results(
+    desk: RegistrationDesk, *calls: Call, session: Session | None = None
+) -> list[dict[str, Any]]:
+    """What the calls come to, with a registry of its own: no test counts against another's limit."""
+    registry = ToolRegistry(registration_tools(desk), limiter=RateLimiter())
+    state = await execute_tools({"tool_calls": list(calls)}, registry=registry, session=session)
+    return list(state["tool_results"].values())
 
 
 def mailed(
-    database: Path, server: MailServer | RawServer, *calls: Call, timeout_s: float = 5.0, **options: Any
+    database: Path,
+    server: MailServer | RawServer,
+    *calls: Call,
+    timeout_s: float = 5.0,
+    session: Session | None = None,
 ) -> list[dict[str, Any]]:
     """What the calls come to, beside a mail server."""
 
     async def run() -> list[dict[str, Any]]:
         async with server.listening() as port:
             desk = RegistrationDesk(database, smtp_port=port, timeout_s=timeout_s)
-            state = await carry_out(desk, *calls, **options)
-            return list(state["tool_results"].values())
+            return await results(desk, *calls, session=session)
 
     return asyncio.run(run())
-
-
-def change(database: Path, statement: str, *values: object) -> None:
-    """Change the data, as another program would."""
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute(statement, values)
-
-
-def account(**told: Any) -> dict[str, Any]:
-    """The data of a sending."""
-    return {"sent": [], "failed": [], "unconfirmed": [], "reasons": {}, **told}

@@ -1,17 +1,21 @@
-"""The registration desk as a whole: in the registry, through the pipeline, and as a program."""
+"""The registration desk: looking a registration up, sending its documents, and the desk as a whole."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from runpy import run_path
+from typing import Any
 
 import pytest
-from registration_runs import MailServer, lookup, mailed, sending
+from registration_runs import MailServer, RawServer, lookup, mailed, read, results, sending, text_of
 from syrupy.assertion import SnapshotAssertion
 
 from examples.registration import (
@@ -24,6 +28,350 @@ from examples.registration import (
 from planning.tools import StorageUnavailable, ToolRegistry, get_tool, get_tool_descriptions, initialize_tools
 from planning.tools.ledger import tool_calls
 from session import InProcessEventBus, Session, SessionEvent
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    create_database(tmp_path / "desk.db")
+    return tmp_path / "desk.db"
+
+
+@pytest.fixture
+def desk(database: Path) -> RegistrationDesk:
+    return RegistrationDesk(database)
+
+
+# Looking up: one match is told, none and several are failures that say what to do
+
+
+def registration(*values: Any) -> dict[str, Any]:
+    return dict(zip(("id", "name", "email", "conference", "status", "items"), values, strict=True))
+
+
+ITEMS = ["badge", "invoice", "confirmation"]
+ADA = registration("REG-1001", "Ada Example", "ada@example.org", "PyGrove 2026", "confirmed", ITEMS)
+BEN = registration("REG-1002", "Ben Sample", "ben@example.org", "PyGrove 2026", "confirmed", ITEMS)
+CLEO = registration("REG-2018", "Cleo Mock", "cleo@example.org", "Data Harbour 2026", "unpaid", ["invoice"])
+IDS = ["REG-1001", "reg-1001", " REG-1001 "]
+EMAILS = ["ada@example.org", "ADA@Example.ORG", " \tada@example.org\n"]
+CONFERENCES = ["PyGrove 2026", "pygrove", " PYGROVE "]
+NOT_FOUND = {
+    "success": False,
+    "data": None,
+    "error": "No registration has this email address or registration id. Nothing was done. Ask the user to "
+    "check the spelling, or for the other of the two.",
+    "user_message": "I could not find a registration with that. Could you check the spelling, or give me the "
+    "other one of your registration email and registration ID?",
+    "code": "data_not_found",
+}
+UNAVAILABLE = "the registrations cannot be read now; try again later, or continue without them"
+
+
+@pytest.mark.parametrize(
+    ("args", "data"),
+    [
+        *(({"identifier": each}, ADA) for each in [*IDS, *EMAILS]),
+        ({"identifier": "REG-1001", "conference": "  "}, ADA),
+        *(({"identifier": "ben@example.org", "conference": each}, BEN) for each in CONFERENCES),
+        ({"identifier": "REG-2018"}, CLEO),
+    ],
+)
+def test_a_registration_is_found_by_its_id_or_its_email_and_by_its_conference_where_there_are_several(
+    desk: RegistrationDesk, args: dict[str, str], data: dict[str, Any]
+) -> None:
+    assert asyncio.run(results(desk, lookup(**args))) == [
+        {"success": True, "data": data, "error": None, "user_message": None}
+    ]
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "nobody@example.org",
+        "REG-100",
+        "' OR '1'='1",
+        "x' UNION SELECT id, name, email, conference, status FROM registrations --",
+        "'; DROP TABLE registrations; --",
+        "%",
+        "REG-100_",
+        "ada@example.org, mallory@example.org",
+        "\u0430da@example.org",  # a Cyrillic letter that looks like an a
+        "ada@example.org\x00",
+        "a" * 320,
+    ],
+)
+def test_what_no_registration_has_is_not_found(desk: RegistrationDesk, identifier: str) -> None:
+    before = desk.database.read_bytes()
+    assert asyncio.run(results(desk, lookup(identifier=identifier))) == [NOT_FOUND]
+    assert desk.database.read_bytes() == before
+
+
+def test_one_email_with_several_registrations_is_a_question(desk: RegistrationDesk) -> None:
+    question = (
+        "I found 2 registrations: Data Harbour 2026 (ID ending in 017) and PyGrove 2026 (ID ending in 002). "
+        "Which conference is it, or what is the full registration ID?"
+    )
+    assert asyncio.run(results(desk, lookup(identifier="ben@example.org"))) == [
+        {
+            "success": False,
+            "data": {
+                "matches": [
+                    {"conference": "Data Harbour 2026", "id_ends_with": "017"},
+                    {"conference": "PyGrove 2026", "id_ends_with": "002"},
+                ]
+            },
+            "error": "It is not clear which registration is meant. Nothing was done. Ask the user: "
+            f"{question} Call again with the answer as conference, or with the id as identifier.",
+            "user_message": question,
+            "code": "needs_user_input",
+            "needs_user_input": True,
+            "input_request": question,
+        }
+    ]
+
+
+@pytest.mark.parametrize("args", [{}, {"identifier": ""}, {"identifier": " "}, {"identifier": None}])
+def test_without_an_identifier_the_user_is_asked_and_nothing_is_read(args: dict[str, Any]) -> None:
+    question = "I'd be happy to help! Could you provide your registration email or registration ID?"
+    assert asyncio.run(results(RegistrationDesk(Path("/nowhere/desk.db")), lookup(**args))) == [
+        {
+            "success": False,
+            "data": None,
+            "error": f"lookup_registration was not called: ask the user first. {question}",
+            "user_message": question,
+            "code": "needs_user_input",
+            "needs_user_input": True,
+            "input_request": question,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"This is the list of all who are registered: ada@example.org" * 100]
+)
+def test_a_database_that_cannot_be_read_is_storage_and_tells_nothing(
+    desk: RegistrationDesk, content: bytes | None
+) -> None:
+    desk.database.unlink()
+    if content is not None:
+        desk.database.write_bytes(content)
+    tool = LookupRegistration(desk)
+    with pytest.raises(StorageUnavailable) as caught:
+        asyncio.run(tool.execute(tool.parameters(identifier="REG-1001"), {}))
+    assert (str(caught.value), caught.value.__context__) == (UNAVAILABLE, None)
+    assert desk.database.exists() is (content is not None)
+
+
+# Sending: to the address on file alone, and with the truth about each of the documents
+
+
+def change(database: Path, statement: str, *values: object) -> None:
+    """Change the data, as another program would."""
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(statement, values)
+
+
+def account(**told: Any) -> dict[str, Any]:
+    """The data of a sending."""
+    return {"sent": [], "failed": [], "unconfirmed": [], "reasons": {}, **told}
+
+
+def sent(
+    database: Path, server: MailServer | RawServer, timeout_s: float = 5.0, **args: Any
+) -> dict[str, Any]:
+    """What one sending comes to."""
+    (result,) = mailed(database, server, sending(**args), timeout_s=timeout_s)
+    return result
+
+
+ALL = ["badge", "invoice", "confirmation"]
+
+
+@pytest.fixture
+def server() -> MailServer:
+    return MailServer()
+
+
+def test_all_documents_on_file_are_sent_when_none_is_named_each_in_a_mail(
+    database: Path, server: MailServer
+) -> None:
+    assert sent(database, server, identifier="ADA@example.org") == {
+        "success": True,
+        "data": account(sent=ALL),
+        "error": None,
+        "user_message": "I sent your badge, invoice and confirmation to the email address of your "
+        "registration.",
+    }
+    assert server.subjects == [f"Your {kind} for PyGrove 2026" for kind in ALL]
+    ways = [(envelope.mail_from, *envelope.rcpt_tos) for envelope in server.taken]
+    assert ways == [("registration@example.org", "ada@example.org")] * 3
+    mail = read(server.taken[0])
+    told = {name: str(value) for name, value in mail.items()}
+    assert parsedate_to_datetime(told.pop("Date")).tzinfo is not None
+    assert told.pop("Message-ID").endswith("@example.org>")
+    assert told.pop("Content-Type").startswith("multipart/mixed")
+    assert told == {
+        "From": "Registration desk <registration@example.org>",
+        "To": "Ada Example <ada@example.org>",
+        "Subject": "Your badge for PyGrove 2026",
+        "Auto-Submitted": "auto-generated",
+        "MIME-Version": "1.0",
+    }
+    body, attached = mail.iter_parts()
+    assert text_of(body) == "Attached is the badge of your registration REG-1001.\n"
+    assert (attached.get_filename(), text_of(attached)) == (
+        "badge.txt",
+        "The badge of Ada Example for PyGrove 2026.\n",
+    )
+
+
+def test_partial_delivery_says_what_went_out_and_what_did_not(database: Path) -> None:
+    server = MailServer(badge="550 No badges", invoice="452 No room for ada@example.org")
+    badge, invoice = "the mail server refused it, code 550", "the mail server refused it for now, code 452"
+    assert sent(database, server, identifier="REG-1001") == {
+        "success": False,
+        "data": account(
+            sent=["confirmation"],
+            failed=["badge", "invoice"],
+            reasons={"badge": badge, "invoice": invoice},
+        ),
+        "error": f"Sent: confirmation. badge: {badge}. invoice: {invoice}. "
+        "To try again, name only what was not sent.",
+        "user_message": "I sent your confirmation to the email address of your registration. "
+        f"I could not send your badge: {badge}. I could not send your invoice: {invoice}.",
+        "code": "tool",
+    }
+    assert server.subjects == ["Your confirmation for PyGrove 2026"]
+
+
+@pytest.mark.parametrize(("others", "said", "connections"), [([], "none", 0), (["invoice"], "invoice", 1)])
+def test_a_document_that_is_not_on_file_is_said_and_needs_no_mail_server_and_the_others_are_sent(
+    database: Path, server: MailServer, others: list[str], said: str, connections: int
+) -> None:
+    result = sent(database, server, identifier="REG-2018", documents=["badge", *others])
+    assert (result["success"], result["code"], server.connections) == (False, "tool", connections)
+    left = "badge: none is on file. To try again, name only what was not sent."
+    assert result["error"] == f"Sent: {said}. {left}"
+    assert result["data"] == account(sent=others, failed=["badge"], reasons={"badge": "none is on file"})
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        ({"identifier": "REG-1001", "documents": ["badge", "ticket"]}, "parameter"),
+        ({"identifier": "REG-1001", "documents": []}, "parameter"),
+        ({"identifier": "REG-1001", "documents": "all"}, "parameter"),
+        ({"identifier": "REG-1001", "email": "mallory@example.org"}, "parameter"),
+        ({"identifier": "REG-1001", "to": "mallory@example.org"}, "parameter"),
+        ({"identifier": "REG-1001, mallory@example.org"}, "data_not_found"),
+        ({"identifier": "ada@example.org\r\nBcc: mallory@example.org"}, "data_not_found"),
+        ({"identifier": "nobody@example.org"}, "data_not_found"),
+        ({"identifier": "ben@example.org"}, "needs_user_input"),
+        ({"documents": ["badge"]}, "needs_user_input"),
+    ],
+)
+def test_without_one_registration_or_with_anything_else_than_its_documents_nothing_is_sent(
+    database: Path, server: MailServer, args: dict[str, Any], code: str
+) -> None:
+    result = sent(database, server, **args)
+    assert (result["success"], result["code"], server.connections) == (False, code, 0)
+
+
+# The address
+
+
+def test_a_stored_line_break_becomes_no_header_and_no_recipient(database: Path, server: MailServer) -> None:
+    change(
+        database,
+        "UPDATE registrations SET name = ?, conference = ? WHERE id = 'REG-1001'",
+        'Eve, "x" <mallory@example.org>\r\nBcc: mallory@example.org\u2028',
+        "PyGrove\nBcc: mallory@example.org\r\n\r\nA text",
+    )
+    assert sent(database, server, identifier="REG-1001", documents=["badge"])["success"] is True
+    (envelope,) = server.taken
+    mail = read(envelope)
+    assert envelope.rcpt_tos == ["ada@example.org"]
+    assert mail.get_all("To") == ["Eve x mallory example org Bcc mallory example org <ada@example.org>"]
+    assert mail.get_all("Subject") == ["Your badge for PyGrove Bcc: mallory@example.org A text"]
+    assert (mail["Bcc"], mail["Cc"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "",
+        "ada",
+        "<ada@example.org>",
+        "ada@example.org, mallory@example.org",
+        "ada@example.org\r\nRCPT TO:<mallory@example.org>",
+        "ada@ex\u00e4mple.org",
+    ],
+)
+def test_a_stored_address_that_is_not_one_plain_address_gets_nothing(
+    database: Path, server: MailServer, stored: str
+) -> None:
+    change(database, "UPDATE registrations SET email = ? WHERE id = 'REG-1001'", stored)
+    reasons = dict.fromkeys(ALL, "no mail can be sent to the email address on file")
+    assert sent(database, server, identifier="REG-1001")["data"] == account(failed=ALL, reasons=reasons)
+    assert server.connections == 0
+
+
+# Servers that are away, hang, break off or change their mind
+
+
+NOT_CONFIRMED = "the mail server did not confirm it: it may have gone out or not"
+NOT_REACHED = "the mail server could not be reached in time"
+
+
+@pytest.mark.parametrize(
+    ("answers", "timeout_s"),
+    [
+        ((), 5.0),
+        (("554 Go away",), 5.0),
+        (("220 Hello",), 5.0),
+        (("220 Hello", "550 No", "550 No"), 5.0),
+        ((None,), 0.1),
+        (("220 Hello", None), 0.1),
+    ],
+)
+def test_a_server_that_does_not_greet_or_hangs_in_its_greeting_is_storage(
+    database: Path, answers: tuple[str | None, ...], timeout_s: float
+) -> None:
+    assert sent(database, RawServer(*answers), timeout_s, identifier="REG-1001") == {
+        "success": False,
+        "data": None,
+        "error": "Tool 'send_registration_email' encountered an error",
+        "user_message": "I ran into a problem looking that up. Could you try again?",
+        "code": "storage",
+    }
+
+
+BEFORE = ("220 Hello", "250 Hello", "250 Sender", "250 Recipient")
+
+
+@pytest.mark.parametrize("answers", [BEFORE, (*BEFORE, "354 Go"), (*BEFORE, "354 Go", "what?")])
+def test_a_server_that_breaks_off_leaves_the_mail_unconfirmed(
+    database: Path, answers: tuple[str, ...]
+) -> None:
+    assert sent(database, RawServer(*answers), identifier="REG-1001", documents=["badge"]) == {
+        "success": False,
+        "data": account(unconfirmed=["badge"], reasons={"badge": NOT_CONFIRMED}),
+        "error": f"Sent: none. badge: {NOT_CONFIRMED}. To try again, name only what was not sent.",
+        "user_message": "I cannot tell whether your badge went out; please look into your mailbox.",
+        "code": "tool",
+    }
+
+
+def test_a_server_that_hangs_over_a_mail_leaves_it_unconfirmed_and_the_rest_unsent(database: Path) -> None:
+    result = sent(database, RawServer(*BEFORE, "354 Go", None), 0.2, identifier="REG-1001")
+    assert result["data"] == account(
+        failed=["invoice", "confirmation"],
+        unconfirmed=["badge"],
+        reasons={"badge": NOT_CONFIRMED, "invoice": NOT_REACHED, "confirmation": NOT_REACHED},
+    )
+
+
+# The desk as a whole: in the registry, through the pipeline, and as a program
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = str(ROOT / "examples" / "registration_desk.py")
@@ -76,7 +424,7 @@ def test_nothing_private_is_in_any_log_or_event(tmp_path: Path, caplog: pytest.L
     caplog.set_level(logging.DEBUG)
     told = mailed(
         tmp_path / "desk.db",
-        MailServer(data={"invoice": "452 No room for ada@example.org"}),
+        MailServer(invoice="452 No room for ada@example.org"),
         lookup(identifier="ada@example.org"),
         lookup(identifier="ben@example.org"),
         lookup(identifier="mallory@example.org"),

@@ -15,8 +15,9 @@ from planning import Plan, PlanStep
 from planning.observe.deltas import applied, delta_of, plan_fields
 from planning.plan.facts import PlanFacts, Proof
 from planning.suite.tools import register_plan
+from planning.testing.strategies import any_plans as plans
+from planning.testing.strategies import commands
 from session import Session
-from strategies import commands, plans
 
 moves = st.lists(commands() | plans() | st.floats(0, 1), max_size=12)
 

@@ -1,7 +1,8 @@
-"""A plan as text, and the replies to commands."""
+"""A plan as text and as data, the replies to commands, and the difference of two plans."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,29 +15,36 @@ from planning import (
     MarkStep,
     NewPlanStep,
     Plan,
+    PlanDiff,
     PlanStep,
     ReadPlan,
     RemoveStep,
     SetupPlan,
     UpdateStep,
+    diff_plans,
     plan_text,
     plan_to_dict,
     register_plan,
 )
-from planning.plan.commands import Command, MoveStep
+from planning.plan.commands import MoveStep
+from planning.plan.diff import StepAdded, StepDetailed, StepMarked, StepMoved, StepNoted, StepRetitled
 from planning.plan.facts import PlanFacts, Proof
 from planning.plan.model import STEP_STATUSES, StepStatus
 from planning.plan.render import reply
 from planning.plan.text import as_data
+from planning.testing.strategies import any_plans
 from session import Session
-from strategies import plans
+
+
+def of_steps(*steps: PlanStep, status: str = "active", objective: str = "Fix the login bug") -> Plan:
+    return Plan(objective, status, steps)  # type: ignore[arg-type]  # it is one
 
 
 def plan(*statuses: StepStatus, status: str = "active") -> Plan:
-    steps = tuple(
+    steps = (
         PlanStep(f"S{place:03d}", f"Title {place}", None, each) for place, each in enumerate(statuses, 1)
     )
-    return Plan("Fix the login bug", status, steps)  # type: ignore[arg-type]
+    return of_steps(*steps, status=status)
 
 
 def test_a_plan_is_its_objective_and_a_line_for_each_step() -> None:
@@ -67,7 +75,7 @@ def test_a_plan_is_its_objective_and_a_line_for_each_step() -> None:
     )
 
 
-@given(plans())
+@given(any_plans())
 def test_nothing_of_a_plan_is_lost_in_its_text(plan: Plan) -> None:
     rest = plan_text(plan)
     assert rest.isascii()
@@ -79,32 +87,6 @@ def test_nothing_of_a_plan_is_lost_in_its_text(plan: Plan) -> None:
     for part in parts:
         before, found, rest = rest.partition(part) if part else ("", part, rest)
         assert found == part, (part, before)
-
-
-@pytest.mark.parametrize(
-    ("command", "after", "expected"),
-    [
-        (SetupPlan("x", (NewPlanStep("a"),)), plan("pending"), "Plan set: S001. Next: S001 Title 1"),
-        (
-            SetupPlan("x", (NewPlanStep("a"),) * 3),
-            plan("pending", "pending", "pending"),
-            "Plan set: S001 to S003. Next: S001 Title 1",
-        ),
-        (AddStep((NewPlanStep("a"),)), plan("done", "pending"), "Added S002."),
-        (ReadPlan(), plan("done", "pending"), plan_text(plan("done", "pending"))),
-        (MarkStep("S001", "done"), plan("done", "pending"), "S001 done. Next: S002 Title 2"),
-        (MarkStep("S002", "done"), plan("pending", "done"), "S002 done. Next: S001 Title 1"),
-        (
-            MarkStep("S002", "done"),
-            plan("in_progress", "done", "blocked", "pending"),
-            "S002 done. Next: S004 Title 4",
-        ),
-        (MarkStep("S001", "blocked"), plan("blocked", "done"), "S001 blocked. No other step is open."),
-        (MarkStep("S009", "done"), plan("done", "pending"), "S009 done. Next: S002 Title 2"),
-    ],
-)
-def test_a_reply_says_what_was_done_and_what_comes_next(command: Command, after: Plan, expected: str) -> None:
-    assert reply(command, after) == expected
 
 
 @pytest.mark.parametrize(
@@ -147,29 +129,33 @@ def test_what_a_policy_knows_is_shown_with_each_step() -> None:
     ]
 
 
-def test_a_plan_as_data_has_what_a_policy_knows_of_it(session: Session) -> None:
+def test_a_plan_as_data_has_what_a_policy_knows_of_it_wherever_it_is(session: Session) -> None:
     register_plan(session)
-    session.dispatch(plan("done", "pending", "blocked", "done"))
-    session.dispatch(KNOWN)
-    step: dict[str, object] = {"details": None, "notes": []}
+    assert plan_to_dict(session) is plan_to_dict(None) is None
+    look = PlanStep("S001", "Title 1", "Twice", "done", ("seen",))
+    made = Plan("Fix the login bug", "active", (look, *plan("done", "pending", "blocked", "done").steps[1:]))
+    session.dispatch(made)
     steps: list[dict[str, object]] = [
-        {"status": "done", "depends_on": ["S003"], "evidence": ["seen", "C2"], "proof": "verified"},
-        {"status": "pending", "depends_on": ["S001", "S009"], "evidence": ["C1"], "proof": "reported"},
-        {"status": "blocked", "depends_on": ["S002", "S004"], "waits_for_approval": True},
-        {"status": "done", "depends_on": ["S001"], "evidence": ["C4", "C5"], "proof": "reported",
-         "waits_for_approval": True},
-    ]  # fmt: skip
+        {"step_id": "S001", "title": "Title 1", "details": "Twice", "status": "done", "notes": ["seen"]},
+        {"step_id": "S002", "title": "Title 2", "details": None, "status": "pending", "notes": []},
+        {"step_id": "S003", "title": "Title 3", "details": None, "status": "blocked", "notes": []},
+        {"step_id": "S004", "title": "Title 4", "details": None, "status": "done", "notes": []},
+    ]
+    plain = {"objective": "Fix the login bug", "status": "active", "done": 2, "total": 4, "steps": steps}
+    for source in (session, session.at(1), session.snapshot(), made):
+        assert plan_to_dict(source) == plain
+    session.dispatch(KNOWN)
+    known: list[dict[str, object]] = [
+        {"depends_on": ["S003"], "evidence": ["seen", "C2"], "proof": "verified"},
+        {"depends_on": ["S001", "S009"], "evidence": ["C1"], "proof": "reported"},
+        {"depends_on": ["S002", "S004"], "waits_for_approval": True},
+        {"depends_on": ["S001"], "evidence": ["C4", "C5"], "proof": "reported", "waits_for_approval": True},
+    ]
     assert plan_to_dict(session) == {
-        "objective": "Fix the login bug",
-        "status": "active",
+        **plain,
         "approval": "rejected",
         "reason": "too long",
-        "done": 2,
-        "total": 4,
-        "steps": [
-            {"step_id": f"S00{number}", "title": f"Title {number}", **step, **each}
-            for number, each in enumerate(steps, 1)
-        ],
+        "steps": [step | more for step, more in zip(steps, known, strict=True)],
     }
     session.dispatch(PlanFacts(approval="waiting"))
     found = plan_to_dict(session)
@@ -177,38 +163,28 @@ def test_a_plan_as_data_has_what_a_policy_knows_of_it(session: Session) -> None:
     assert list(found) == ["objective", "status", "approval", "done", "total", "steps"]
 
 
-def test_a_plan_becomes_plain_data_from_wherever_it_is(session: Session) -> None:
-    register_plan(session)
-    assert plan_to_dict(session) is plan_to_dict(None) is None
-    look = PlanStep("S001", "Look", "Twice", "done", ("seen",))
-    made = Plan("Fix it", "active", (look, PlanStep("S002", "Fix", None, "pending")))
-    session.dispatch(made)
-    expected = {
-        "objective": "Fix it",
-        "status": "active",
-        "done": 1,
-        "total": 2,
-        "steps": [
-            {"step_id": "S001", "title": "Look", "details": "Twice", "status": "done", "notes": ["seen"]},
-            {"step_id": "S002", "title": "Fix", "details": None, "status": "pending", "notes": []},
-        ],
-    }
-    for source in (session, session.at(1), session.snapshot(), made):
-        assert plan_to_dict(source) == expected
-
-
 ASK = "Ask the user to approve it first."
+DONE = MarkStep("S001", "done")
 
 
 @pytest.mark.parametrize(
     ("command", "after", "facts", "expected"),
     [
-        (MarkStep("S001", "done"), plan("done", "pending", "pending"), {"depends_on": {"S002": ("S003",)}},
+        (SetupPlan("x", (NewPlanStep("a"),) * 3), plan("pending", "pending", "pending"), None,
+         "Plan set: S001 to S003. Next: S001 Title 1"),
+        (AddStep((NewPlanStep("a"),)), plan("done", "pending"), None, "Added S002."),
+        (ReadPlan(), plan("done", "pending"), None, plan_text(plan("done", "pending"))),
+        (DONE, plan("done", "pending"), None, "S001 done. Next: S002 Title 2"),
+        (MarkStep("S002", "done"), plan("in_progress", "done", "blocked", "pending"), None,
+         "S002 done. Next: S004 Title 4"),
+        (MarkStep("S001", "blocked"), plan("blocked", "done"), None,
+         "S001 blocked. No other step is open."),
+        (MarkStep("S009", "done"), plan("done", "pending"), None, "S009 done. Next: S002 Title 2"),
+        (DONE, plan("done", "pending", "pending"), {"depends_on": {"S002": ("S003",)}},
          "S001 done. Next: S003 Title 3"),
-        (MarkStep("S001", "done"), plan("done", "pending"), {"depends_on": {"S002": ("S001", "S009")}},
+        (DONE, plan("done", "pending"), {"depends_on": {"S002": ("S001", "S009")}},
          "S001 done. Next: S002 Title 2"),
-        (MarkStep("S001", "done"), plan("done", "pending"), {"waiting": ("S002",)},
-         "S001 done. No other step is open."),
+        (DONE, plan("done", "pending"), {"waiting": ("S002",)}, "S001 done. No other step is open."),
         (RemoveStep("S001"), plan("pending"), {"depends_on": {"S002": ("S001",), "S003": ("S004",)}},
          "S001 removed. S002 no longer waits for it."),
         (RemoveStep("S001"), plan("pending"), {"depends_on": {"S002": ("S001",), "S003": ("S001",)}},
@@ -218,7 +194,7 @@ ASK = "Ask the user to approve it first."
         (MoveStep("S001", 1), plan("done", "done"), {}, "S001 moved. Order: S001 to S002."),
     ],
 )  # fmt: skip
-def test_a_reply_goes_by_what_a_policy_knows(
+def test_a_reply_says_what_was_done_and_what_comes_next_by_what_a_policy_knows(
     command: Any, after: Plan, facts: dict[str, Any] | None, expected: str
 ) -> None:
     assert reply(command, after, facts=None if facts is None else PlanFacts(**facts)) == expected
@@ -325,3 +301,116 @@ def test_the_cost_of_reading_a_plan_grows_with_its_steps() -> None:
         return work_of(lambda: plan_text(plan))
 
     assert cost(8_000) <= 2.2 * cost(4_000)
+
+
+# The difference of two plans
+
+STEPS = st.builds(
+    PlanStep,
+    st.sampled_from([f"S{number:03}" for number in range(1, 9)]),
+    st.sampled_from(["Reproduce it", "Fix it"]),
+    st.sampled_from([None, "details"]),
+    st.sampled_from(["pending", "in_progress", "blocked", "done"]),
+    st.lists(st.sampled_from(["a", "b"]), max_size=3).map(tuple),
+)
+PLANS = st.none() | st.builds(
+    Plan,
+    st.sampled_from(["Fix the login bug", "Ship it"]),
+    st.sampled_from(["active", "completed", "abandoned"]),
+    st.lists(STEPS, max_size=9).map(tuple),  # also with an id twice, which no session holds
+)
+
+
+def step(number: int, title: str = "Do it", status: str = "pending", *notes: str) -> PlanStep:
+    return PlanStep(f"S{number:03}", title, None, status, notes)  # type: ignore[arg-type]  # it is one
+
+
+@given(PLANS, PLANS)
+def test_applied_to_the_first_plan_it_gives_the_second(before: Plan | None, after: Plan | None) -> None:
+    diff = diff_plans(before, after)
+    assert diff.apply(before) == after
+    assert bool(diff) is (before != after)
+    assert (str(diff) == "Nothing changed.") is (before == after)
+
+
+def test_its_parts_are_typed() -> None:
+    before = of_steps(step(1, "A"), step(2, "B"), step(3, "C"), step(4, "D"))
+    after = of_steps(
+        step(3, "C", "done", "Reproduced on 3.12"),
+        step(1, "A+"),
+        replace(step(2, "B"), details="More"),
+        step(5, "E"),
+    )
+    diff = diff_plans(before, after)
+    assert diff.apply(before) == after
+    assert diff == PlanDiff(
+        added=(StepAdded(step(5, "E"), 3),),
+        removed=("S004",),
+        moved=(StepMoved("S003", 0),),
+        retitled=(StepRetitled("S001", "A", "A+"),),
+        detailed=(StepDetailed("S002", None, "More"),),
+        marked=(StepMarked("S003", "pending", "done"),),
+        noted=(StepNoted("S003", ("Reproduced on 3.12",)),),
+    )
+
+
+ONE, TWO, THREE = step(1), step(2), step(3)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (None, None, "Nothing changed."),
+        (None, of_steps(ONE, TWO), "New plan: Fix the login bug. Added S001, S002."),
+        (None, of_steps(), "New plan: Fix the login bug."),
+        (of_steps(ONE), None, "Plan removed."),
+        (of_steps(ONE, TWO), of_steps(status="abandoned"), "Plan abandoned."),
+        (
+            of_steps(ONE, TWO, THREE),
+            of_steps(ONE, step(2, "Do it", "done", "Reproduced on 3.12"), THREE, step(4)),
+            "S002 done: Reproduced on 3.12. Added S004.",
+        ),
+        (of_steps(ONE, TWO), of_steps(step(1, "Do it", "done"), step(2, "Do it", "done"), status="completed"),
+         "S001, S002 done. Plan completed."),
+        (of_steps(step(1, "Do it", "done"), status="completed"), of_steps(step(1, "Do it", "in_progress")),
+         "S001 in_progress. Plan reopened."),
+        (of_steps(ONE, status="abandoned"), of_steps(ONE), "Plan reopened."),
+        (of_steps(status="abandoned"), of_steps(ONE, objective="Ship it"),
+         "New objective: Ship it. Added S001."),
+        (of_steps(ONE), of_steps(step(1, "Do it", "pending", "What\nnow?")), "S001 noted: What now?"),
+        (of_steps(step(1, "Do it", "pending", "a", "b")), of_steps(step(1, "Do it", "pending", "a")),
+         "Notes of S001 removed."),
+        (of_steps(ONE), of_steps(step(1, "Think first")), "S001 retitled: Think first."),
+        (of_steps(ONE), of_steps(replace(ONE, details="how")), "Details of S001 changed."),
+        (of_steps(ONE, TWO, THREE), of_steps(TWO, THREE, ONE), "Moved S001."),
+        (of_steps(ONE, TWO), of_steps(ONE), "S002 was removed."),
+        (of_steps(ONE), of_steps(step(1, "Another"), objective="Ship it"), "New plan: Ship it. Added S001."),
+        (of_steps(ONE), of_steps(ONE, objective="Ship it"), "New objective: Ship it."),
+        (of_steps(), of_steps(*[step(number) for number in range(1, 13)]),
+         "Added S001, S002, S003, S004, S005, S006, S007, S008 and 4 more."),
+    ],
+)  # fmt: skip
+def test_it_reads_as_a_person_would_say_it(before: Plan | None, after: Plan | None, text: str) -> None:
+    assert str(diff_plans(before, after)) == text
+
+
+@pytest.mark.parametrize("other", [None, of_steps(TWO)])
+def test_applied_to_another_plan_it_says_so(other: Plan | None) -> None:
+    diff = diff_plans(of_steps(ONE), of_steps(step(1, "Do it", "done")))
+    with pytest.raises(ValueError, match="the difference starts from") as caught:
+        diff.apply(other)
+    assert str(caught.value) == (
+        "the difference starts from a plan, and there is none"
+        if other is None
+        else "the plan has no step S001: the difference starts from another plan"
+    )
+
+
+def test_the_work_grows_with_the_number_of_steps() -> None:
+    def work(size: int) -> int:
+        before = of_steps(*[step(number) for number in range(1, size + 1)])
+        after = of_steps(*reversed(before.steps))
+        assert diff_plans(before, after).apply(before) == after
+        return work_of(lambda: diff_plans(before, after).apply(before))
+
+    assert work(2_000) < 4.5 * work(500)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, Toolbox
@@ -39,6 +40,11 @@ class Agent:
         known = self.toolbox.tools
         result = self.toolbox.call(name if name in known else f"planning_{name}", arguments)
         return result.message
+
+    def call_in(self, is_async: bool, name: str, arguments: dict[str, Any]) -> str:
+        """A call in plain or in async code."""
+        box = self.toolbox
+        return (asyncio.run(box.acall(name, arguments)) if is_async else box.call(name, arguments)).message
 
     def mark(self, step_id: Any, status: str, *evidence: str) -> str:
         return self.call(

@@ -238,7 +238,7 @@ class Policed(RuleBasedStateMachine):
         running = sum(each["status"] == "in_progress" and each is not step for each in plan["steps"])
         if status == "in_progress" and running >= (self.policy.most_in_progress or 99):
             raise Refused
-        if status == "in_progress":
+        if status == "in_progress" != step["status"]:  # one that says again what is so begins nothing
             step["began"] = len(model["calls"])
         if status != "done":
             step["proof"] = None

@@ -1,4 +1,4 @@
-"""Several sections of one session: the strictest policy holds for all of them."""
+"""What a policy keeps and demands, whoever changes the plan: in each section, session and process."""
 
 from __future__ import annotations
 
@@ -6,36 +6,43 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from policy_cases import Agent, work
+from policy_cases import EVERYTHING, Agent, work
 from postgres_server import store_for
 
 from planning import (
     AddStep,
     ApprovePlan,
+    ClearPlan,
+    MarkStep,
     NewPlanStep,
+    Plan,
     PlanningToolsSection,
     PlanPolicy,
     PlanStep,
     RejectPlan,
+    RemoveStep,
     SetupPlan,
     Toolbox,
+    ToolValidationError,
     UpdateStep,
+    plan_to_dict,
+    register_plan,
     tool,
 )
-from planning.tools import ToolResult
-from session import Session, Snapshot
+from planning.plan.commands import MarkSteps
+from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.suite.events import framework
+from planning.tools import Tool
+from session import Session, Snapshot, append
 from session.stores import SqliteStore, Store
 
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
 PARENT = "work was not called: the plan of the parent session is not approved; end your turn and say so"
-
-
-def rejected(reason: str) -> str:
-    return f"work was not called: the plan was rejected ({reason}); change the plan first"
 
 
 @pytest.fixture(params=["memory", "store"])
@@ -57,20 +64,15 @@ def test_a_decision_from_elsewhere_holds_the_very_next_call(
     with closing(opened(store_file)) as one, closing(opened(store_file)) as other:
         agent = Agent(PlanPolicy(approval=True), Session(store=one, session_id="s")).plans("A")
         elsewhere = Agent(None, Session(store=other, session_id="s"))
-
-        def call() -> str:
-            made: ToolResult = (
-                asyncio.run(agent.toolbox.acall("work", {})) if is_async else agent.toolbox.call("work", {})
-            )
-            return made.message
-
-        assert call() == "fine"
+        assert agent.call_in(is_async, "work", {}) == "fine"
         elsewhere.session.dispatch(RejectPlan("stop"))
-        assert call() == rejected("stop")
+        assert agent.call_in(is_async, "work", {}) == (
+            "work was not called: the plan was rejected (stop); change the plan first"
+        )
         elsewhere.session.dispatch(ApprovePlan())
-        assert call() == "fine"
+        assert agent.call_in(is_async, "work", {}) == "fine"
         elsewhere.call("setup_plan", objective="Other")
-        assert call() == WAITS
+        assert agent.call_in(is_async, "work", {}) == WAITS
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -82,13 +84,7 @@ def test_text_is_verified_for_a_step_that_another_process_has_just_added(
         here, there = (Agent(policy, Session(store=store, session_id="s")) for store in (one, other))
         there.plans("A")
         done = {"step_id": 1, "status": "done", "evidence": ["seen"]}
-        box = here.toolbox
-        call = (
-            asyncio.run(box.acall("planning_mark_step", done))
-            if is_async
-            else box.call("planning_mark_step", done)
-        )
-        assert call.message == "S001 done. Plan completed."
+        assert here.call_in(is_async, "planning_mark_step", done) == "S001 done. Plan completed."
 
 
 CHANGED = (
@@ -216,3 +212,119 @@ def test_a_call_that_began_before_its_step_is_no_evidence(session: Session, *, i
     assert agent.mark(2, "done", "C1") == "S002 done. Next: S003 C"
     agent.call("work")
     assert agent.mark(1, "done", "C2") == "S001 done. Next: S003 C"
+
+
+# What is kept beside the plan
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a tool publishes."""
+
+    text: str
+
+
+def test_an_id_is_never_given_out_twice_whoever_adds(session: Session) -> None:
+    register_plan(session)
+    agent = Agent(None, session).plans("A", "B")
+    session.dispatch(RemoveStep("S002"))
+    assert agent.call("add_step", steps=["C"]) == "Added S003."
+    session.dispatch(RemoveStep("S003"))
+    session.dispatch(AddStep((NewPlanStep("D"),)))
+    plan = session.select_latest(Plan)
+    assert plan is not None and [step.step_id for step in plan.steps] == ["S001", "S004"]
+    agent.plans("A")
+    assert agent.call("add_step", steps=["B"]) == "Added S002."
+
+
+def test_a_step_that_is_not_there_is_removed_without_a_trace(session: Session) -> None:
+    Agent(None, session).plans("A")
+    version = session.version
+    session.dispatch(RemoveStep("S009"))
+    assert (session.version, session.select_all(PlanFacts)) == (version, ())
+
+
+@pytest.mark.parametrize("last", [MarkStep("S001", "done"), ClearPlan()])
+def test_a_step_that_a_plan_does_not_take_gets_no_id(session: Session, last: Any) -> None:
+    Agent(EVERYTHING, session).plans("A")
+    session.dispatch(last)
+    facts = session.select_latest(PlanFacts)
+    session.dispatch(AddStep((NewPlanStep("B"),)))
+    assert session.select_latest(PlanFacts) is facts
+
+
+def test_a_plan_that_was_there_before_the_policy_is_followed_from_now_on(session: Session) -> None:
+    Agent(None, session).plans("A", "B", "C")
+    agent = Agent(EVERYTHING, session)
+    assert agent.call("work") == "fine"
+    assert "C1 (work) was made before" not in agent.mark(1, "done", "C1")
+    agent.call("add_step", steps=["D"])
+    facts = session.select_latest(PlanFacts)
+    assert facts is not None and (facts.highest, facts.began["S004"]) == (4, 1)
+
+
+def test_a_process_without_the_policy_reads_and_changes_what_it_keeps(store_file: Path) -> None:
+    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
+        agent = Agent(EVERYTHING, Session(store=one, session_id="s")).plans(
+            "A", {"title": "B", "depends_on": ["1"]}
+        )
+        agent.call("work")
+        agent.mark(1, "done", "C1")
+        reader = Session(store=other, session_id="s")
+        register_plan(reader)
+        assert plan_to_dict(reader) == plan_to_dict(agent.session)
+        assert reader.select_all(EvidenceCall) == agent.session.select_all(EvidenceCall)
+        reader.dispatch(MarkStep("S001", "pending"))
+        agent.session.refresh()
+        facts = agent.session.select_latest(PlanFacts)
+        assert facts is not None and facts.proofs == {}
+        again = Session()
+        register_plan(again)
+        again.rollback(Snapshot.from_json(agent.session.snapshot().to_json()))
+        assert plan_to_dict(again) == plan_to_dict(agent.session)
+
+
+def test_what_a_tool_publishes_within_a_framework_is_there_once_after_a_restart(store_file: Path) -> None:
+    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
+        session, there = (Session(session_id="s", store=store) for store in (one, other))
+        for each in (session, there):
+            register_plan(each, EVERYTHING)
+            each.register_reducer(Kept, append)
+        keep = Tool("keep", "Keep a text.", Kept, publishes="value")
+        running = framework.set(("s", "thread 1", "checkpoint 1"))
+        try:
+            for text in ("a", "b"):
+                assert Toolbox([keep], session=session).call("keep", {"text": text}).success
+        finally:
+            framework.reset(running)
+        assert there.refresh() == 2
+        assert session.select_all(Kept) == there.select_all(Kept) == (Kept("a"), Kept("b"))
+        assert [there.at(version).select_all(Kept) for version in (0, 1)] == [(), (Kept("a"),)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ({"dependencies": True}, "S002 depends on S001, which is not done; do S001 first"),
+        (
+            {"most_in_progress": 1},
+            "at most 1 step may be in progress; mark S003 done, blocked or pending first",
+        ),
+    ],
+)  # fmt: skip
+def test_the_host_keeps_to_the_order_too_and_a_report_need_not(policy: dict[str, Any], message: str) -> None:
+    agent = Agent(PlanPolicy(**policy))
+    mark = MarkStep("S002", "in_progress")
+    agent.session.dispatch(mark)  # there is no plan yet
+    needed = {"depends_on": [1]} if "dependencies" in policy else {}
+    agent.plans("A", {"title": "B", **needed}, "C")
+    agent.session.dispatch(MarkStep("S003", "in_progress"))
+    before = agent.session.snapshot()
+    for command in (mark, MarkSteps((mark,))):
+        with pytest.raises(ToolValidationError) as refused:
+            agent.session.dispatch(command)
+        assert str(refused.value) == message
+        assert agent.session.snapshot() == before
+    agent.session.dispatch(MarkSteps((mark,), is_report=True))
+    plan = agent.session.select_latest(Plan)
+    assert plan is not None and plan.steps[1].status == "in_progress"

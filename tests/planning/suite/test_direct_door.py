@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from planning import AddStep, MarkStep, NewPlanStep, Plan, PlanStep, SetupPlan, Toolbox
 from planning.plan.reducers import REDUCERS
 from planning.suite.tools import register_plan
+from planning.testing.strategies import commands
 from session import InProcessEventBus, Session, ToolInvoked
-from strategies import commands
 
 STEP = PlanStep("S001", "Look", None, "pending")
 PLAN = Plan("Fix", "active", (STEP,))

@@ -1,11 +1,13 @@
-"""PlanChanged once for each commit that changed the plan, and where in a framework a change was made."""
+"""Changes of the plan: who hears of them, once each, and where in a framework they were made."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from policy_cases import work
 
 from planning import (
     AddStep,
@@ -16,21 +18,17 @@ from planning import (
     PlanChanged,
     PlanningToolsSection,
     PlanPolicy,
-    PlanStep,
-    ReadPlan,
+    RemoveStep,
     SetupPlan,
-    StepStatus,
     Toolbox,
-    ToolValidationError,
     pending_approval,
-    register_plan,
+    tool,
 )
 from planning.suite import events
 from planning.suite.approval import decide_approval
 from planning.suite.events import FrameworkChange, framework, last_change
-from session import EventBus, InProcessEventBus, Session, SessionEvent, ToolFailed, ToolInvoked
-from session.history import Commit
-from session.stores import MemoryStore
+from planning.tools.context import AGENT
+from session import EventBus, InProcessEventBus, Session, ToolInvoked
 
 
 def planned(bus: EventBus | None = None) -> tuple[Session, Toolbox, list[PlanChanged]]:
@@ -70,16 +68,6 @@ def test_a_bus_that_cannot_say_who_listens_is_told() -> None:
     assert [str(event.diff) for event in heard] == ["New plan: Fix the login bug. Added S001, S002."]
 
 
-def test_reads_refusals_and_marks_that_say_what_is_so_are_not() -> None:
-    _session, toolbox, heard = planned()
-    toolbox.invoke("planning_setup_plan", SETUP)
-    toolbox.invoke("planning_read_plan", ReadPlan())
-    with pytest.raises(ToolValidationError):
-        toolbox.invoke("planning_mark_step", MarkStep("S009", "done"))
-    toolbox.invoke("planning_mark_step", MarkStep("S001", "pending"))
-    assert len(heard) == 1
-
-
 def test_every_other_way_is_announced_too() -> None:
     session, toolbox, heard = planned()
     toolbox.invoke("planning_setup_plan", SETUP)
@@ -114,69 +102,6 @@ def test_it_follows_the_events_of_its_commit_and_is_in_no_log() -> None:
     assert [type(event) for event in session.history()[0].events] == [ToolInvoked]
 
 
-def test_without_a_subscriber_nothing_is_made() -> None:
-    session = Session()
-    register_plan(session)
-    session.bus.subscribe(SessionEvent, lambda _event: None)
-    made: list[object] = []
-    session.publish_on_change(Plan, PlanChanged, made.append)
-    session.dispatch(SETUP)
-    session.bus.subscribe(PlanChanged, lambda _event: None)
-    session.dispatch(AddStep((NewPlanStep("Ship it"),)))
-    assert len(made) == 1
-
-
-@pytest.mark.parametrize("store", [None, MemoryStore()], ids=["in memory", "stored"])
-def test_an_announcement_that_fails_undoes_nothing_and_stops_no_other_event(
-    store: MemoryStore | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    session = Session(session_id="run-7", store=store)
-
-    def fails(_commit: Commit[Plan]) -> None:
-        raise ValueError("private")
-
-    session.publish_on_change(Plan, ToolFailed, fails)
-    register_plan(session)
-    heard: list[object] = []
-    for kind in (ToolInvoked, ToolFailed, PlanChanged):
-        session.bus.subscribe(kind, heard.append)
-    session.publish(ToolInvoked("by hand", None, None, SETUP))
-    assert [type(event) for event in heard] == [ToolInvoked, PlanChanged]
-    assert [
-        (record.message, vars(record)["error"], vars(record)["handler"]) for record in caplog.records
-    ] == [("announcement_failed", "ValueError", f"{__name__}.{fails.__qualname__}")]
-    assert "private" not in caplog.text
-    if store is not None:  # another process reads it all the same
-        other = Session(session_id="run-7", store=twin_of(store))
-        other.publish_on_change(Plan, ToolFailed, fails)
-        register_plan(other)
-        other.bus.subscribe(ToolFailed, heard.append)
-        session.dispatch(AddStep((NewPlanStep("Ship it"),)))
-        assert other.refresh() == 2
-        assert other.select_latest(Plan) == session.select_latest(Plan)
-
-
-def twin_of(store: MemoryStore) -> MemoryStore:
-    """The same sessions, as another process would open them."""
-    twin = MemoryStore()
-    twin._kept, twin._claims = store._kept, store._claims
-    return twin
-
-
-def test_a_plan_says_how_far_it_is_and_what_is_next() -> None:
-    statuses: tuple[StepStatus, ...] = ("done", "blocked", "pending", "in_progress")
-    steps = tuple(
-        PlanStep(f"S{number:03}", "Do it", None, status, ()) for number, status in enumerate(statuses, 1)
-    )
-    plan = Plan("Fix it", "active", steps)
-    assert (plan.progress, plan.next_step) == ((1, 4), steps[3])
-    assert Plan("Fix it", "active", steps[:3]).next_step == steps[2]
-    assert (Plan("Fix it", "active", steps[:2]).next_step, Plan("Fix it", "active").progress) == (
-        None,
-        (0, 0),
-    )
-
-
 # Changes that an agent of a framework makes carry where in it they were made
 
 GIVEN = {"objective": "Ship it", "initial_steps": ["A", "B"]}
@@ -190,16 +115,13 @@ def at(session: Session, place: str, checkpoint: str) -> Iterator[None]:
     framework.reset(running)
 
 
-def toolbox_of(session: Session, policy: PlanPolicy | None = None) -> Toolbox:
-    return Toolbox(PlanningToolsSection(session=session, policy=policy).tools(), session=session)
-
-
 def changes(session: Session) -> list[tuple[str, str, int, int]]:
     return [(each.place, each.at, each.version, each.start) for each in session.select_all(FrameworkChange)]
 
 
-def test_the_last_change_of_each_place_is_kept_in_the_order_of_the_changes(session: Session) -> None:
-    toolbox = toolbox_of(session)
+def test_the_last_change_of_each_place_is_kept_in_the_order_of_the_changes(
+    session: Session, toolbox: Toolbox
+) -> None:
     session.dispatch(SetupPlan("Before"))
     with at(session, "bench:1", "a"):
         toolbox.call("planning_setup_plan", GIVEN)
@@ -207,23 +129,19 @@ def test_the_last_change_of_each_place_is_kept_in_the_order_of_the_changes(sessi
     with at(session, "bench:2", "b"):
         toolbox.call("planning_mark_step", MARK)
     toolbox.call("planning_read_plan")
+    with at(Session(), "bench:3", "b"):  # another session
+        toolbox.call("planning_read_plan")
     with at(session, "bench:1", "c"):
         toolbox.call("planning_read_plan")
-    assert changes(session) == [("bench:2", "b", 4, 3), ("bench:1", "c", 6, 1)]
+    assert changes(session) == [("bench:2", "b", 4, 3), ("bench:1", "c", 7, 1)]
     last = last_change(session, "bench:1")
     assert last is not None and last.at == "c"
     assert last_change(session, "bench:3") is None
 
 
-def test_a_call_in_another_session_is_not_marked() -> None:
-    one, other = Session(), Session()
-    with at(one, "bench:1", "a"):
-        toolbox_of(other).call("planning_setup_plan", GIVEN)
-    assert changes(other) == []
-
-
-def test_of_very_many_places_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch, session: Session) -> None:
-    toolbox = toolbox_of(session)
+def test_of_very_many_places_the_latest_are_kept(
+    monkeypatch: pytest.MonkeyPatch, session: Session, toolbox: Toolbox
+) -> None:
     monkeypatch.setattr(events, "MOST_PLACES", 3)  # in place of a thousand
     for number in range(5):
         with at(session, f"bench:{number}", "a"):
@@ -232,13 +150,12 @@ def test_of_very_many_places_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_a_policy_records_of_an_agent_and_what_a_user_decides_is_marked_too(session: Session) -> None:
-    section = PlanningToolsSection(
-        session=session, policy=PlanPolicy(approval=True, finish_gate=1, stale_after=1, evidence="required")
-    )
+    policy = PlanPolicy(approval=True, finish_gate=1, stale_after=1, evidence="required")
+    section = PlanningToolsSection(session=session, policy=policy)
     session.dispatch(SetupPlan("Ship it", (NewPlanStep("A"),)))
-    toolbox = Toolbox([*section.tools(), lookup], session=session)
+    toolbox = Toolbox([*section.tools(), tool(work)], session=session)
     with at(session, "bench:1", "a"):
-        toolbox.call("lookup", {})
+        toolbox.call("work", {})
         section.take_notice()
         assert not section.may_finish().ok
         toolbox.call("planning_add_step", {"steps": ["B"]})
@@ -252,6 +169,80 @@ def test_what_a_policy_records_of_an_agent_and_what_a_user_decides_is_marked_too
     assert marked == [2, 3, 4, 5, 6]
 
 
-def lookup() -> str:
-    """Look something up."""
-    return "found"
+# An agent under a policy reads once, with its next call, what others have changed
+
+LOOKED = "Since you last looked: "
+
+
+class Planned:
+    """A session with a plan, and the agents that call its tools."""
+
+    def __init__(self) -> None:
+        self.session = Session()
+        section = PlanningToolsSection(session=self.session, policy=PlanPolicy())
+        self.box = Toolbox(section.tools(), session=self.session)
+        self.mark("host", None, 1, setup=["A", "B", "C"])
+
+    def mark(self, actor: str | None, agent: Any, step_id: Any, **more: Any) -> str:
+        context = {"actor": actor, AGENT: agent}
+        if setup := more.get("setup"):
+            arguments = {"objective": "Ship it", "initial_steps": setup}
+            return self.box.call("planning_setup_plan", arguments, context=context).message
+        arguments = {"step_id": step_id, "status": more.get("status", "done")}
+        return self.box.call("planning_mark_step", arguments, context=context).message
+
+
+def test_an_agent_that_has_not_looked_yet_hears_nothing_and_then_each_change_once() -> None:
+    planned = Planned()
+    assert planned.mark("ann", "1", 1) == "S001 done. Next: S002 B"
+    assert planned.mark("bob", "1", 2) == "S002 done. Next: S003 C"
+    assert (
+        planned.mark("ann", "1", 3, status="blocked")
+        == f"{LOOKED}S002 done. S003 blocked. No other step is open."
+    )
+    assert planned.mark("ann", "1", 3, status="pending") == "S003 pending."
+    assert planned.mark("bob", "1", 3, status="blocked") == "S003 blocked. No other step is open."
+
+
+def test_a_refusal_has_the_news_too() -> None:
+    planned = Planned()
+    planned.mark("ann", "1", 1)
+    planned.session.dispatch(RemoveStep("S003"))
+    refused = "Refused, nothing changed. step_id: the plan has no step S003; its steps are S001 to S002"
+    assert planned.mark("ann", "1", "S003") == f"{refused}. {LOOKED}S003 was removed."
+    assert planned.mark("ann", "1", "S003") == refused
+    assert planned.mark("ann", "1", 2) == "S002 done. Plan completed."
+
+
+ONE, TWO = object(), object()
+
+
+@pytest.mark.parametrize(("first", "second"), [("1", "2"), (ONE, TWO), (ONE, "1")])
+def test_agents_of_one_name_hear_of_each_other_and_a_new_one_resumes(first: Any, second: Any) -> None:
+    planned = Planned()
+    planned.mark("ann", first, 1)
+    assert planned.mark("ann", second, 2) == "S002 done. Next: S003 C"
+    planned.session.dispatch(RemoveStep("S003"))
+    assert planned.mark("ann", first, 1) == (
+        f"{LOOKED}S002 done. S003 was removed. Plan completed. S001 is already done. Plan completed."
+    )
+    assert planned.mark("ann", object(), 1) == "S001 is already done. Plan completed."
+
+
+def test_without_a_plan_there_is_nothing_to_compare() -> None:
+    planned = Planned()
+    planned.mark("ann", "1", 1)
+    planned.session.reset()
+    removed = "Refused, nothing changed. no plan yet; call planning_setup_plan first"
+    assert planned.mark("ann", "1", 1) == f"{removed}. {LOOKED}Plan removed."
+    assert planned.mark("ann", "1", 1) == removed
+    assert planned.mark("ann", "1", 1, setup=["A"]) == "Plan set: S001. Next: S001 A"
+
+
+@pytest.mark.parametrize(("others", "hears"), [(99, True), (100, False)])
+def test_of_very_many_agents_the_latest_are_known(others: int, hears: bool) -> None:
+    planned = Planned()
+    for actor in ("ann", *map(str, range(others))):
+        planned.mark(actor, "1", 1)
+    planned.session.dispatch(RemoveStep("S003"))
+    assert planned.mark("ann", "1", 1).startswith(LOOKED) is hears

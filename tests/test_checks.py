@@ -1,4 +1,4 @@
-"""The script that looks for bad habits of language: what each rule refuses, and what it lets be."""
+"""The scripts that look for bad habits of language and for tests that cannot fail: what they find."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "check_words.py"
+SCRIPTS = Path(__file__).parents[1] / "scripts"
 RULES = {
     "It is empty where there is none.": ("where there is", "It is empty if there are none."),
     "where it has a store, it waits": ("where it has", "a place where it had to wait"),
@@ -59,13 +60,12 @@ RULES = {
 
 
 def found_in(
-    folder: Path, content: str, *, name: str = "page.md", arguments: tuple[str, ...] = ()
+    folder: Path, content: str, *arguments: str, name: str = "page.md", script: str = "check_words.py"
 ) -> list[str]:
     (folder / name).write_text(content)
-    run = subprocess.run(
-        [sys.executable, SCRIPT, *arguments, name], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert run.stderr == ""
+    command = [sys.executable, str(SCRIPTS / script), *arguments, name]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert (run.stderr, run.returncode) == ("", 1 if run.stdout else 0)
     return run.stdout.splitlines()
 
 
@@ -168,7 +168,7 @@ def test_public_docstrings_and_messages_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_counted_is_listed_on_request(tmp_path: Path) -> None:
-    found = found_in(tmp_path, MODULE, name="module.py", arguments=("--all",))
+    found = found_in(tmp_path, MODULE, "--all", name="module.py")
     assert sorted(found) == sorted(REFUSED + COUNTED)
 
 
@@ -184,7 +184,7 @@ def test_what_is_counted_may_only_become_fewer(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.syspath_prepend(SCRIPT.parent)
+    monkeypatch.syspath_prepend(SCRIPTS)
     script: Any = importlib.import_module("check_words")
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "module.py").write_text("# a text\n\n# likewise\ndef _kept() -> None: ...\n")
@@ -195,3 +195,77 @@ def test_what_is_counted_may_only_become_fewer(
         f"bad habits in private docstrings and comments: 2, at most {ceiling}\n"
         "bad habits in names of functions: 1, at most 1\n"
     )
+
+
+# The script that looks for tests that cannot fail
+
+FOUND = {
+    "act()": "nothing is asserted",
+    "act() or never_defined()": "nothing is asserted",
+    "assert act() or True": "either side of `or` will do: assert the one that is meant",
+    "assert ('text', act())": "this holds whatever happens",
+    "assert act.a == act.a": "this compares a value with itself",
+    "assert len(act()) >= 0": "a length or a time is never below 0",
+    "assert act() in {'done', 'failed'}": "each of these will do: assert the one that is meant",
+    "try:\n    assert act()\nexcept Exception:\n    pass": "this hides the failure of the assertion above",
+    "with suppress(AssertionError):\n    assert act()": "this hides the failure of the assertion inside",
+    "with pytest.raises(Exception):\n    act()": (
+        "any exception will do: name the one that is meant, or match its message"
+    ),
+    "with pytest.raises(OSError):\n    act()\n    assert act": (
+        "this does not run once the line above has raised"
+    ),
+    "if act():\n    assert act()": "nothing is asserted where this does not hold",
+    "while act():\n    assert act()": "nothing is asserted where this loop does not run",
+    "for each in act():\n    assert each": "nothing is asserted where there is nothing to loop over",
+    "left = []\nfor each in left:\n    assert each": (
+        "nothing is asserted where there is nothing to loop over"
+    ),
+}
+SOUND = (
+    "assert act() == 1",
+    "assert act() or True  # enough: both answers are right",
+    "check(act())",
+    "assert act()\nfor each in act():\n    assert each",
+    "for each in (1, 2):\n    assert each",
+    "for each, other in enumerate(CASES):\n    assert each",
+    "for each in listed():\n    assert each",
+    "if act():\n    assert act()\nelse:\n    assert not act()",
+    "with pytest.raises(OSError, match='no such'):\n    act()",
+    "with pytest.raises(Exception, match='no such'):\n    act()",
+    "assert act() in NAMES",
+)
+HELPERS = """
+def check(found):
+    deeper(found)
+
+def deeper(found):
+    assert found
+
+def listed():
+    return [1]
+"""
+
+
+def found_of(folder: Path, *bodies: str, decorator: str = "") -> list[str]:
+    tests = (
+        f"{decorator}\ndef test_{number}():\n{indent(each, '    ')}\n" for number, each in enumerate(bodies)
+    )
+    lines = found_in(folder, HELPERS + "\n".join(tests), name="test_drawn.py", script="check_tests.py")
+    return [line.split(": ", 1)[1] for line in lines]
+
+
+def test_each_kind_is_found_once(tmp_path: Path) -> None:
+    assert found_of(tmp_path, *FOUND) == [*FOUND.values()]
+
+
+def test_what_can_fail_is_let_be(tmp_path: Path) -> None:
+    assert found_of(tmp_path, *SOUND) == []
+
+
+def test_a_property_that_may_return_first_has_an_example_that_does_not(tmp_path: Path) -> None:
+    body = "if act():\n    return\nassert act()"
+    assert found_of(tmp_path, body, decorator="@given(x())") == [
+        "nothing is asserted where this holds: give an @example that goes on"
+    ]
+    assert found_of(tmp_path, body, decorator="@example(1)\n@given(x())") == []

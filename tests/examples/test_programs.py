@@ -1,9 +1,10 @@
-"""The example with company facts: its file, its tool, its plan, and what the program prints."""
+"""The examples that are programs: what they print, and that they leave nothing behind."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -15,17 +16,39 @@ import pytest
 from cli_runs import run
 from examples.filings.facts import create_database
 from examples.filings.tools import agents, filings_tools, handlers
+from examples.shop import QUESTIONS, recorded_sql
+from examples.shop import create_database as create_shop
+from postgres_server import PostgresServer
 from syrupy.assertion import SnapshotAssertion
 
+from planning.agent import SqlDatabase, build_text_to_sql_graph
 from planning.tools import Toolbox, ToolResult
 from planning.tools.ledger import tool_calls
 from planning.workflow import Capabilities, Workflow, run_workflow, validate_workflow
 from session import Session
+from session.stores import PostgresStore
 
 ROOT = Path(__file__).parents[2]
+BACKGROUND = ROOT / "examples" / "background"
 FILINGS = ROOT / "examples" / "filings"
 PLAN = FILINGS / "workflow.json"
 YEAR_2022 = {"start_date": "2022-01-01", "end_date": "2022-12-31"}
+
+
+def run_program(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a folder, which is also where temporary files go."""
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+# Company facts: the example's file, its tool and its plan
 
 
 @pytest.fixture
@@ -43,13 +66,6 @@ def capabilities(database: Path) -> Capabilities:
 def ask(database: Path, query_type: str, **parameters: Any) -> ToolResult:
     arguments = {"query_type": query_type, "parameters": parameters}
     return Toolbox(filings_tools(database)).call("sec_financial_data", arguments)
-
-
-def run_program(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs the program in a folder, which is also where temporary files go."""
-    environment = os.environ | {"TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, *(arguments or [str(FILINGS / "answer.py")])]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_facts_come_in_the_envelope_of_a_query_by_metric_and_year(database: Path) -> None:
@@ -127,7 +143,7 @@ def test_the_second_run_fetches_only_what_the_memory_lacks(
 
 def test_the_program_answers_and_leaves_nothing_behind(snapshot: SnapshotAssertion, tmp_path: Path) -> None:
     beside = sorted(FILINGS.iterdir())
-    done = run_program(tmp_path)
+    done = run_program(tmp_path, FILINGS / "answer.py")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == snapshot
     assert (list(tmp_path.iterdir()), sorted(FILINGS.iterdir())) == ([], beside)
@@ -142,3 +158,65 @@ def test_the_command_in_the_readme_runs_the_plan(tmp_path: Path, monkeypatch: py
     told = json.loads(shown.partition("--- stdout\n")[2])
     assert (told["status"], list(told["errors"])) == ("completed", ["amazon"])
     assert told["outputs"]["answer"]["question"] == "How much did Apple spend on research?"
+
+
+# A worker that is killed, and an orchestrator that watches its plan
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_resumes_and_no_step_is_done_twice(tmp_path: Path) -> None:
+    done = run_program(tmp_path, BACKGROUND / "orchestrator.py")
+    assert (done.returncode, done.stderr, list(tmp_path.iterdir())) == (0, "", [])
+    lines = done.stdout.splitlines()
+    changes = [found for line in lines if (found := re.fullmatch(r" +(\d+)  (.*)", line))]
+    versions = [int(found[1]) for found in changes]
+    texts = " ".join(found[2] for found in changes)
+    assert versions == list(range(1, len(versions) + 1))
+    assert [texts.count(f"S00{number} done.") for number in (1, 2, 3, 4)] == [1, 1, 1, 1]
+    assert [line for line in lines if line.startswith("The worker starts")] == ["The worker starts."] * 2
+    assert texts.endswith("Plan completed.")
+    assert lines[-1] == f"The plan is completed, after {versions[-1]} changes."
+
+
+def test_the_programs_are_short_enough_to_copy() -> None:
+    assert all(len(path.read_text().splitlines()) < 60 for path in BACKGROUND.glob("*.py"))
+
+
+# A workflow on two machines, on a real server and a real cluster
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_a_run_whose_machine_is_killed_is_finished_by_another(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    PostgresStore(postgres.url).create()
+    done = run_program(tmp_path, ROOT / "examples" / "machines" / "two_machines.py", postgres.url)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "The first machine is killed: 2 of 4 steps are done." in lines
+    *fetched, first, second, sent = lines[-1].removeprefix("Called: ").split(", ")
+    assert sorted(fetched) == ["fetch north", "fetch south"]
+    assert (first, second, sent) == ("total", "total", "send")
+    assert "sent 18" in lines
+    store = PostgresStore(postgres.url)
+    assert store.verify("report") == 10
+    store.delete("report")
+    store.close()
+    assert postgres.url not in done.stdout + done.stderr
+
+
+# The sample shop: what the agent answers to the recorded questions
+
+
+def test_every_recorded_question_has_its_answer(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    create_shop(tmp_path / "shop.db")
+    answers = []
+    with SqlDatabase(tmp_path / "shop.db") as database:
+        graph = build_text_to_sql_graph(database, recorded_sql)
+        for question in QUESTIONS:
+            final = graph.invoke({"resolved_query": question})
+            assert (final["success"], final["error"]) == (True, None)
+            rows = final["execution_result"]["data"]
+            answers.append(f"{question}\n{[*map(tuple, rows)]}\n")
+    assert "\n".join(answers) == snapshot

@@ -1,0 +1,504 @@
+"""A plan as data, the ids of its steps, the plans that a session can hold, and the reducers."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning import (
+    AddStep,
+    ClearPlan,
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanStep,
+    ReadPlan,
+    SetupPlan,
+    StepStatus,
+    Toolbox,
+    UpdateStep,
+    ready_steps,
+)
+from planning.plan import commands as commands_of_a_plan
+from planning.plan.commands import Command, MarkSteps, MoveStep, RemoveStep, RenumberSteps
+from planning.plan.facts import PlanFacts
+from planning.plan.model import (
+    STEP_STATUSES,
+    PlanStatus,
+    format_id,
+    index_of,
+    listed_ids,
+    number_of,
+    written_alike,
+)
+from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, mark_step, mark_steps
+from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
+from planning.suite.tools import planning_tools, register_plan
+from planning.testing.strategies import any_plans, commands
+from session import ReducerError, Session, Snapshot, SnapshotError
+
+FIRST = PlanStep("S001", "Look", "Twice", "done", ("seen",))
+SECOND = PlanStep("S002", "Fix", None, "pending")
+PLAN = Plan("Fix the login bug", "active", (FIRST, SECOND))
+
+
+# Data, and ids
+
+
+@pytest.mark.parametrize(
+    "step_id", ["S004", "S0002", "s001", "S000", "S-01", "", "S", "\u0661", "S" + "9" * 9_999]
+)
+def test_an_id_that_no_step_has_is_nowhere(step_id: str) -> None:
+    steps = [PlanStep(format_id(number), "x", None, "pending") for number in (1, 2, 3)]
+    assert index_of(steps, step_id) is None
+
+
+@given(st.text() | st.from_regex(r"\A.?[0-9]{1,3}\Z"))
+def test_the_number_of_a_text_is_that_of_the_digits_at_its_end(text: str) -> None:
+    (digits,) = re.findall(r"[0-9]*\Z", text)[:1]
+    assert number_of(text) == (int(digits) if digits else None)
+
+
+def test_an_id_of_very_many_digits_is_like_no_other() -> None:
+    assert written_alike("9" * 100_000, ["S001", "S" + "9" * 99_999]) == []
+
+
+@pytest.mark.parametrize(
+    ("step_ids", "listed"),
+    [
+        ("S001", "S001"),
+        ("S001 S002", "S001 to S002"),
+        ("S999 S1000", "S999 to S1000"),
+        ("S001 S003", "S001, S003"),
+        ("S001 S002 S004 S005 S006 end", "S001 to S002, S004 to S006, end"),
+        ("a b 7", "a, b, 7"),
+        (" ".join(format_id(number) for number in range(1, 41, 2)),
+         ", ".join(format_id(number) for number in range(1, 41, 2))),
+        (" ".join(format_id(number) for number in (*range(1, 41, 2), 43, 44)),
+         f"{', '.join(format_id(number) for number in range(1, 41, 2))} and 2 more"),
+    ],
+)  # fmt: skip
+def test_ids_in_an_unbroken_row_are_listed_as_one(step_ids: str, listed: str) -> None:
+    assert listed_ids(step_ids.split()) == listed
+
+
+def test_the_steps_that_can_begin_are_the_pending_ones_whose_prerequisites_are_done(session: Session) -> None:
+    register_plan(session)
+    assert ready_steps(session) == ()
+    statuses: list[StepStatus] = ["done", "pending", "pending", "blocked", "pending", "in_progress"]
+    steps = tuple(PlanStep(format_id(at), "x", None, status) for at, status in enumerate(statuses, 1))
+    session.dispatch(Plan("x", "active", steps))
+    everything = (steps[1], steps[2], steps[4])
+    assert ready_steps(session) == ready_steps(Plan("x", "active", steps)) == everything
+    session.dispatch(PlanFacts(depends_on={"S002": ("S001", "S009"), "S003": ("S002",), "S005": ("S004",)}))
+    for source in (session, session.snapshot(), session.at(session.version)):
+        assert ready_steps(source) == (steps[1],)
+
+
+def test_a_plan_says_how_far_it_is_and_what_is_next() -> None:
+    statuses: tuple[StepStatus, ...] = ("done", "blocked", "pending", "in_progress")
+    steps = tuple(
+        PlanStep(f"S{number:03}", "Do it", None, status, ()) for number, status in enumerate(statuses, 1)
+    )
+    plan = Plan("Fix it", "active", steps)
+    assert (plan.progress, plan.next_step) == ((1, 4), steps[3])
+    assert Plan("Fix it", "active", steps[:3]).next_step == steps[2]
+    assert (Plan("Fix it", "active", steps[:2]).next_step, Plan("Fix it", "active").progress) == (
+        None,
+        (0, 0),
+    )
+
+
+@given(commands() | any_plans())
+def test_a_value_can_be_compared_hashed_copied_and_pickled(value: Command | Plan) -> None:
+    for twin in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):  # noqa: S301 - its own pickle
+        assert twin == value
+        assert hash(twin) == hash(value)
+        assert repr(twin) == repr(value)
+
+
+# Plans that a session can hold, and no others
+
+
+def held(*steps: Any, objective: Any = "x", status: Any = "active") -> Plan:
+    """A plan, also with what type hints refuse."""
+    return Plan(objective, status, steps)
+
+
+step: Any = PlanStep
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (held(objective="o" * 241), "objective: 241 characters, at most 240; cut 1"),
+        (held(objective=" "), "objective: blank; send 1 to 240 characters"),
+        (held(objective=7), "objective: expected a string, got int"),
+        (held(status=None), "status: expected str, got NoneType"),
+        (Plan("x", "active", [FIRST]), "steps: expected tuple, got list"),  # type: ignore[arg-type]
+        (held(FIRST, "a"), "steps[1]: expected PlanStep, got str"),
+        (held(FIRST, FIRST), "steps[1].step_id: S001 appears twice"),
+        (held(step("S" * 65, "a", None, "done")), "steps[0].step_id: 65 characters, at most 64; cut 1"),
+        (held(step(7, "a", None, "done")), "steps[0].step_id: expected a string, got int"),
+        (held(step("S001", "t" * 161, None, "done")), "steps[0].title: 161 characters, at most 160; cut 1"),
+        (held(step("S001", "a\nb", None, "done")),
+         'steps[0].title: a newline (U+000A) at character 2; this field is one line, write " "'),
+        (held(step("S001", 7, None, "done")), "steps[0].title: expected a string, got int"),
+        (held(step("S001", "a", "", "done")), "steps[0].details: blank; send 1 to 512 characters"),
+        (held(step("S001", "a", "d" * 513, "done")), "steps[0].details: 513 characters, at most 512; cut 1"),
+        (held(step("S001", "a", 7, "done")), "steps[0].details: expected a string, got int"),
+        (held(step("S001", "a", None, 7)), "steps[0].status: expected str, got int"),
+        (held(step("S001", "a", None, "done", [])), "steps[0].notes: expected tuple, got list"),
+        (held(step("S001", "a", None, "done", ("a", "n" * 600))),
+         "steps[0].notes[1]: 600 characters, at most 512; cut 88"),
+        (held(step("S001", "a", None, "done", ("a", 7))), "steps[0].notes[1]: expected a string, got int"),
+    ],
+)  # fmt: skip
+def test_a_plan_with_parts_of_other_types_or_lengths_is_refused_when_it_is_dispatched(
+    plan: Plan, message: str, session: Session
+) -> None:
+    register_plan(session)
+    with pytest.raises(ReducerError) as caught:
+        session.dispatch(plan)
+    assert str(caught.value) == f"the slice Plan is refused by its type: {message}"
+    assert session.select_all(Plan) == ()
+
+
+@pytest.fixture
+def text(session: Session, toolbox: Toolbox) -> str:
+    """A snapshot with a plan of two steps."""
+    steps = (NewPlanStep("one", "with\ndetails"), NewPlanStep("two"))
+    toolbox.invoke("planning_setup_plan", SetupPlan("o" * 240, steps))
+    toolbox.invoke("planning_mark_step", MarkStep("S001", "done", "a note"))
+    return session.snapshot().to_json()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda plans: plans.append(plans[0]), "a session has one plan, got 2"),
+        (lambda plans: plans[0].update(objective=""), "objective: blank; send 1 to 240 characters"),
+    ],
+)
+def test_a_plan_that_no_session_holds_is_refused(
+    spoil: Callable[[Any], None], message: str, text: str
+) -> None:
+    document = json.loads(text)
+    spoil(document["slices"]["planning.model:Plan"])
+    with pytest.raises(SnapshotError) as caught:
+        Snapshot.from_json(json.dumps(document))
+    assert str(caught.value) == f"Plan: {message}"
+
+
+def test_a_slice_of_something_else_is_no_plan() -> None:
+    nothing: Any = ["a plan"]
+    with pytest.raises(ValueError, match=r"^plan: expected Plan, got str$"):
+        Plan.check_slice(nothing)
+
+
+def test_a_program_that_imports_the_package_alone_reads_a_plan(text: str) -> None:
+    program = (
+        "import sys, planning; from session import Snapshot;"
+        "print(Snapshot.from_json(sys.stdin.read()).select_latest(planning.Plan).progress)"
+    )
+    command = [sys.executable, "-c", program]
+    shown = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert shown.stdout == "(1, 2)\n"
+
+
+# Reducers
+
+
+def reduced(plan: Plan | None, command: Command | RenumberSteps) -> Plan | None:
+    """The plan after a command; with no change, the slice is the same object."""
+    slice_ = () if plan is None else (plan,)
+    after = REDUCERS[type(command)](slice_, command)
+    assert type(after) is tuple
+    assert len(after) <= 1
+    assert (after is slice_) is (after == slice_ and (not after or after[0] is plan))
+    return after[0] if after else None
+
+
+def with_ids(*step_ids: str) -> Plan:
+    return Plan("x", "active", tuple(PlanStep(step_id, "x", None, "pending") for step_id in step_ids))
+
+
+def ids_after(plan: Plan, added: int) -> list[str]:
+    after = reduced(plan, AddStep((NewPlanStep("x"),) * added))
+    assert after is not None
+    return [step.step_id for step in after.steps[len(plan.steps) :]]
+
+
+@pytest.mark.parametrize(
+    ("step_ids", "added", "expected"),
+    [
+        ([], 2, ["S001", "S002"]),
+        (["S999"], 2, ["S1000", "S1001"]),
+        (["S007", "S003"], 1, ["S008"]),
+        (["intro", "S004", "end"], 1, ["S005"]),
+        (["intro"], 1, ["S001"]),
+        (["X41"], 1, ["S042"]),
+        (["S0009"], 1, ["S010"]),
+        (["phase2-3", "17", "S-5"], 1, ["S018"]),
+        (["S1a", "S 2 ", "S\u0663", "S\u00b2"], 1, ["S001"]),
+        (["S" + "9" * 4_001, "S" + "9" * 100_000, "S007"], 1, ["S008"]),
+    ],
+)
+def test_ids_continue_from_the_highest_number(step_ids: list[str], added: int, expected: list[str]) -> None:
+    assert ids_after(with_ids(*step_ids), added) == expected
+
+
+def test_an_id_is_not_given_out_twice_when_its_number_is_too_long_to_count() -> None:
+    longest = "S" + "9" * 4_000
+    (first,) = ids_after(with_ids(longest), 1)
+    assert first == "S1" + "0" * 4_000
+    assert number_of(first) is None
+    assert ids_after(with_ids(longest, first), 1) == ["S1" + "0" * 3_999 + "1"]
+
+
+@pytest.mark.parametrize(
+    ("step_ids", "command", "after"),
+    [
+        (["S001", "S002"], RenumberSteps(2, 5), ["S005", "S006"]),
+        (["S001", "S002", "S003"], RenumberSteps(2, 3), ["S001", "S003", "S004"]),
+        (["S001", "S005", "S003"], RenumberSteps(2, 5), ["S001", "S005", "S006"]),
+        (["S001", "S005", "S006"], RenumberSteps(2, 5), ["S001", "S005", "S006"]),
+    ],
+)
+def test_the_last_steps_are_numbered_from_another_number(
+    step_ids: list[str], command: RenumberSteps, after: list[str]
+) -> None:
+    assert reduced(with_ids(*step_ids), command) == with_ids(*after)
+
+
+def test_a_slice_of_several_plans_is_left_with_one_built_from_the_newest() -> None:
+    after = REDUCERS[ClearPlan]((Plan("old", "active"), Plan("new", "active")), ClearPlan())
+    assert after == (Plan("new", "abandoned"),)
+
+
+# Laws, for any plan and any command
+
+MAY_CHANGE: dict[type[Any], tuple[set[str], set[str]]] = {
+    AddStep: ({"steps"}, set()),
+    UpdateStep: ({"steps"}, {"title", "details"}),
+    MarkStep: ({"status", "steps"}, {"status", "notes"}),
+    ClearPlan: ({"status", "steps"}, set()),
+}
+
+
+def draw_command(data: st.DataObject, plan: Plan | None) -> Command:
+    return data.draw(commands(plan).filter(lambda command: type(command) is not ReadPlan))
+
+
+@given(st.data(), st.none() | any_plans())
+def test_a_reducer_is_pure_keeps_to_the_table_and_changes_what_its_command_names_alone(
+    data: st.DataObject, plan: Plan | None
+) -> None:
+    command = draw_command(data, plan)
+    twin_plan, twin_command = copy.deepcopy(plan), copy.deepcopy(command)
+    after = reduced(plan, command)
+    assert (plan, command) == (twin_plan, twin_command)
+    assert reduced(twin_plan, twin_command) == after
+    if after is plan:
+        return
+    assert allows(plan, type(command))
+    assert after is not None
+    assert after.status in TRANSITIONS[None if plan is None else plan.status, type(command)]
+    if plan is None or isinstance(command, SetupPlan):
+        return
+    of_plan, of_step = MAY_CHANGE[type(command)]
+    assert names_of_changes(plan, after) <= of_plan
+    others = [(old, new) for old, new in zip(plan.steps, after.steps, strict=False) if old is not new]
+    assert {old.step_id for old, _ in others} <= {getattr(command, "step_id", None)}
+    assert {name for old, new in others for name in names_of_changes(old, new)} <= of_step
+
+
+def names_of_changes(old: Any, new: Any) -> set[str]:
+    """The fields that are another object."""
+    return {field.name for field in fields(old) if getattr(new, field.name) is not getattr(old, field.name)}
+
+
+@given(any_plans(), st.data())
+def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data: st.DataObject) -> None:
+    ids = [step.step_id for step in plan.steps]
+    marks = data.draw(
+        st.lists(
+            st.builds(
+                MarkStep,
+                st.sampled_from(ids) if ids else st.nothing(),
+                st.sampled_from(STEP_STATUSES),
+                st.none() | st.just("seen"),
+            ),
+            max_size=6 if ids else 0,
+        )
+    )
+    slice_: tuple[Plan, ...] = (plan,)
+    assert mark_steps(slice_, MarkSteps(tuple(marks))) == reduce(mark_step, marks, slice_)
+
+
+of: Any = commands_of_a_plan  # also what type hints refuse
+LONG = "x" * 513
+TOO_LONG = "513 characters, at most 512; cut 1"
+NO_STEPS = "expected a tuple of NewPlanStep"
+NO_ID = "step_id: expected a string, got"
+NO_INDEX = "index: expected a whole number of at least 0"
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (of.MarkStep(5, "done"), f"{NO_ID} int"),
+        (of.MarkStep("S001", "done", LONG), f"note: {TOO_LONG}"),
+        (of.MarkSteps((of.MarkStep(["S001"], "done"),)), f"{NO_ID} list"),
+        (MarkSteps((MarkStep("S001", "done", "a"), MarkStep("S002", "done", LONG))),
+         f"marks[1].note: {TOO_LONG}"),
+        (of.SetupPlan(" "), "objective: blank; send 1 to 240 characters"),
+        (of.SetupPlan("x", 7), f"initial_steps: {NO_STEPS}"),
+        (of.SetupPlan("x", (NewPlanStep("a"), NewPlanStep("b" * 161))),
+         "initial_steps[1].title: 161 characters, at most 160; cut 1"),
+        (of.AddStep((NewPlanStep("a"), "b")), f"steps: {NO_STEPS}"),
+        (of.AddStep((NewPlanStep("a", LONG),)), f"steps[0].details: {TOO_LONG}"),
+        (of.UpdateStep(None, "a"), f"{NO_ID} NoneType"),
+        (of.UpdateStep("S001", "a\nb"),
+         'title: a newline (U+000A) at character 2; this field is one line, write " "'),
+        (of.UpdateStep("S001", None, LONG), f"details: {TOO_LONG}"),
+        (of.UpdateStep("S001", None, "a\0"), "details: a null (U+0000) at character 2; remove it"),
+        (of.RemoveStep(7), f"{NO_ID} int"),
+        (of.MoveStep(7, 0), f"{NO_ID} int"),
+        (of.MoveStep("S001", -1), NO_INDEX),
+        (of.MoveStep("S001", True), NO_INDEX),
+        (of.MoveStep("S001", "1"), NO_INDEX),
+    ],
+)  # fmt: skip
+def test_what_no_plan_can_hold_is_refused_when_it_is_dispatched(
+    command: Any, problem: str, session: Session
+) -> None:
+    register_plan(session)
+    session.dispatch(PLAN)
+    with pytest.raises(ReducerError) as refused:
+        session.dispatch(command)
+    assert str(refused.value) == f"{type(command).__name__} is refused: {problem}"
+    assert session.select_all(Plan) == (PLAN,)
+
+
+IN_ANY_LANGUAGE = "\u4fee\u590d"
+
+
+@pytest.mark.parametrize(
+    ("command", "after"),
+    [
+        (MarkStep("S009", "done", "seen"), PLAN),
+        (MarkStep("S001", "blocked", IN_ANY_LANGUAGE),
+         replace(PLAN, steps=(replace(FIRST, status="blocked", notes=("seen", IN_ANY_LANGUAGE)), SECOND))),
+        (of.AddStep([NewPlanStep(IN_ANY_LANGUAGE, "a\n\tb")]),
+         replace(PLAN, steps=(FIRST, SECOND, PlanStep("S003", IN_ANY_LANGUAGE, "a\n\tb", "pending")))),
+        (AddStep(()), PLAN),
+        (MarkSteps((MarkStep("S002", "blocked"),), is_last=True),
+         replace(PLAN, status="completed", steps=(FIRST, replace(SECOND, status="blocked")))),
+        (MarkSteps(()), PLAN),
+        (MarkSteps((MarkStep("S002", "done"), MarkStep("S009", "done"))), PLAN),
+        (MarkSteps((MarkStep("S002", "done"), of.MarkStep("S001", "finished"))), PLAN),
+        (UpdateStep("S001", IN_ANY_LANGUAGE),
+         replace(PLAN, steps=(replace(FIRST, title=IN_ANY_LANGUAGE), SECOND))),
+        (UpdateStep("S001", None, ""), replace(PLAN, steps=(replace(FIRST, details=None), SECOND))),
+        (MoveStep("S001", 9), replace(PLAN, steps=(SECOND, FIRST))),
+        (MoveStep("S002", 0), replace(PLAN, steps=(SECOND, FIRST))),
+        (MoveStep("S002", 1), PLAN),
+        (MoveStep("S009", 0), PLAN),
+        (RemoveStep("S001"), replace(PLAN, steps=(SECOND,))),
+        (RemoveStep("S002"), replace(PLAN, status="completed", steps=(FIRST,))),
+        (RemoveStep("S009"), PLAN),
+        (RemoveStep("x" * 65), PLAN),
+        (UpdateStep("", "a"), PLAN),
+    ],
+)  # fmt: skip
+def test_what_a_plan_can_hold_is_carried_out_when_it_is_dispatched(
+    command: Any, after: Plan, session: Session
+) -> None:
+    register_plan(session)
+    session.dispatch(PLAN)
+    session.dispatch(command)
+    assert session.select_all(Plan) == (after,)
+
+
+@pytest.mark.parametrize(
+    ("before", "gone", "after"),
+    [
+        ("active pending", "S001", "active"),
+        ("active done pending", "S002", "completed done"),
+        ("active done pending pending", "S003", "active done pending"),
+        ("completed done done", "S001", "completed done"),
+        ("completed done", "S001", "active"),
+        ("completed done blocked", "S001", "completed blocked"),
+        ("abandoned pending", "S001", "abandoned pending"),
+    ],
+)
+def test_without_an_open_step_left_a_plan_is_completed(before: str, gone: str, after: str) -> None:
+    status, *statuses = before.split()
+    steps = tuple(PlanStep(f"S{n:03}", "x", None, each) for n, each in enumerate(statuses, 1))  # type: ignore[arg-type] # a table
+    now = reduced(Plan("x", status, steps), RemoveStep(gone))  # type: ignore[arg-type]  # a status of the table
+    assert now is not None
+    assert " ".join([now.status, *(step.status for step in now.steps)]) == after
+
+
+# The tables of specs/PLANNING.md say what the code does
+
+SPEC = Path(__file__).parents[3] / "specs" / "PLANNING.md"
+
+
+def table(heading: str) -> list[list[str]]:
+    """The rows of the first table below a heading, its head first."""
+    _, _, below = SPEC.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
+    lines = below.split("\n## ")[0].splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
+    assert [cell.strip("-") for cell in rows[1]] == [""] * len(rows[0])
+    return [rows[0], *rows[2:]]
+
+
+def test_the_lifecycle_table_is_the_one_of_the_code() -> None:
+    head, *rows = table("Lifecycle")
+    commands: dict[str, type[Command]] = {command.__name__: command for _, command in TRANSITIONS}
+    heads: tuple[PlanStatus | None, ...] = (None, "active", "completed", "abandoned")
+    assert head == ["command", *(status or "no plan" for status in heads)]
+    assert [row[0].strip("`") for row in rows] == list(commands)
+    shown = {
+        (status, commands[row[0].strip("`")]): cell.strip("`")
+        for row in rows
+        for status, cell in zip(heads, row[1:], strict=True)
+    }
+    assert shown == {key: " / ".join(statuses) or "refused" for key, statuses in TRANSITIONS.items()}
+
+
+def test_the_text_table_has_the_limits_of_the_code() -> None:
+    def row(name: str, rule: TextRule) -> list[str]:
+        if rule.blank_is_none:
+            return [name, f"at most {rule.limit}", "several" if rule.multiline else "one", "`None`"]
+        return [name, f"1 to {rule.limit}", "several" if rule.multiline else "one", "refused"]
+
+    assert table("Text") == [
+        ["text", "characters", "lines", "blank"],
+        row("objective", OBJECTIVE),
+        row("title", TITLE),
+        row("details", DETAILS),
+        row("note", NOTE),
+        row("step_id", STEP_ID),
+    ]
+
+
+def test_the_tools_table_has_the_tools_and_commands_of_the_code() -> None:
+    rows = table("Commands and tools")[1:]
+    shown = [(row[0].strip("`"), row[1].strip("`").partition("(")[0]) for row in rows]
+    assert shown == [(tool.name, tool.parameters.__name__) for tool in planning_tools(Session())]

@@ -16,8 +16,6 @@ from planning.tools import Tool
 from planning.tools.errors import ContextInvalid
 from session import StoreError
 
-__all__ = ["Completions", "Messages", "Responses", "blocks", "chat", "items"]
-
 
 def sent(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments)

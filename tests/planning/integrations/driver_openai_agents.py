@@ -13,8 +13,6 @@ from frameworks import READING, Answer, Request, added_to, playing
 from planning import PlanPolicy
 from planning.integrations.openai_agents import planning_tools
 
-__all__ = ["Run", "Streamed"]
-
 _FAILURES = ("Refused, ", " was not called: ", " could not write: ", " cannot reach ")
 
 

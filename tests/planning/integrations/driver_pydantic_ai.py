@@ -21,8 +21,6 @@ from planning import PlanPolicy
 from planning.integrations.pydantic_ai import Planning
 from planning.tools import Tool
 
-__all__ = ["Followed", "Run"]
-
 
 class Run:
     follows = False

@@ -1,8 +1,11 @@
-"""Calls that are made again: only what names its turn and its call is a repeat."""
+"""Calls that are made again, also after a crash: only what names its turn and its call is a repeat."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,8 +54,9 @@ def begun() -> tuple[Session, Toolbox]:
     return session, box
 
 
-def called(form: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda turn_id, *ids: form(turn_id, *((each, ADDED) for each in ids))
+def adding(form: Callable[..., Any], turn_id: Any, *ids: Any) -> Any:
+    """A response whose calls add a step each."""
+    return form(turn_id, *((each, ADDED) for each in ids))
 
 
 def chunked(turn_id: Any, *calls: Any) -> list[dict[str, Any]]:
@@ -78,10 +82,10 @@ def block_events(turn_id: Any, *calls: Any) -> list[dict[str, Any]]:
 
 
 FORMS: list[Any] = [  # not chunks: what has one id in a stream is one call
-    *((openai, called(form)) for form in (chat, items, itemised)),
-    *((anthropic, called(form)) for form in (blocks, block_events)),
+    *((openai, form) for form in (chat, items, itemised)),
+    *((anthropic, form) for form in (blocks, block_events)),
 ]
-EVERY = [*FORMS, (openai, called(chunked))]
+EVERY = [*FORMS, (openai, chunked)]
 NAMED = "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT"
 
 
@@ -91,9 +95,9 @@ def test_a_response_that_is_carried_out_again_changes_nothing(
 ) -> None:
     runs = Runs(tmp_path)
     runs.toolbox().invoke("planning_setup_plan", SetupPlan("Fix the login"))
-    first = module.run_calls(form(NAMED, "call_1", "call_2"), runs.toolbox())
-    again = module.run_calls(form(NAMED, "call_1", "call_2"), runs.toolbox())
-    later = asyncio.run(module.arun_calls(form(NAMED, "call_1", "call_2"), runs.toolbox()))
+    first = module.run_calls(adding(form, NAMED, "call_1", "call_2"), runs.toolbox())
+    again = module.run_calls(adding(form, NAMED, "call_1", "call_2"), runs.toolbox())
+    later = asyncio.run(module.arun_calls(adding(form, NAMED, "call_1", "call_2"), runs.toolbox()))
     assert first == again == later
     session = runs.open()
     assert (session.version, plans_of(session)) == (3, [(0, 2)])
@@ -109,13 +113,7 @@ def responding(form: Callable[..., Any], call: tuple[str, Any], **more: Any) -> 
     return response
 
 
-PLAIN: list[Any] = [
-    *((openai, form) for form in (chat, chunked, items, itemised)),
-    *((anthropic, form) for form in (blocks, block_events)),
-]
-
-
-@pytest.mark.parametrize(("module", "form"), PLAIN)
+@pytest.mark.parametrize(("module", "form"), EVERY)
 @pytest.mark.parametrize("is_async", [False, True])
 def test_each_call_is_made_though_a_server_gives_all_responses_the_same_ids(
     module: Any, form: Callable[..., Any], is_async: bool, tmp_path: Path
@@ -142,7 +140,7 @@ NUMBERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("module", "form"), PLAIN)
+@pytest.mark.parametrize(("module", "form"), EVERY)
 @pytest.mark.parametrize("numbers", NUMBERS)
 def test_the_time_of_a_response_and_the_length_of_its_request_tell_turns_apart(
     module: Any, form: Callable[..., Any], numbers: str
@@ -195,15 +193,15 @@ def test_where_nothing_names_the_response_or_its_calls_they_are_all_made(
 ) -> None:
     session, box = begun()
     for _ in range(times):
-        module.run_calls(form(turn_id, *ids), box)
+        module.run_calls(adding(form, turn_id, *ids), box)
     assert plans_of(session) == [(0, 2)]
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: bool) -> None:
     pytest.importorskip("langchain", reason="needs LangChain: pip install '.[langchain]'")
+    from driver_langchain import ScriptedModel, said, turn
     from langchain.agents import create_agent
-    from langchain_models import ScriptedModel, said, turn
 
     from planning.integrations.langchain import PlanningMiddleware
 
@@ -221,9 +219,9 @@ def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: 
 
 def test_a_turn_of_langchain_that_is_resumed_after_a_crash_makes_its_calls_once(tmp_path: Path) -> None:
     pytest.importorskip("langchain", reason="needs LangChain: pip install '.[langchain]'")
+    from driver_langchain import ScriptedModel, said, turn
     from langchain.agents import create_agent
     from langchain.agents.middleware import AgentMiddleware
-    from langchain_models import ScriptedModel, said, turn
     from langgraph.checkpoint.memory import InMemorySaver
 
     from planning.integrations.langchain import PlanningMiddleware
@@ -249,3 +247,63 @@ def test_a_turn_of_langchain_that_is_resumed_after_a_crash_makes_its_calls_once(
     state = agent(said()).invoke(None, config)
     assert [each.text for each in state["messages"][2:4]] == ["Added S001.", "Run 1"]
     assert (plans_of(runs.open()), runs.count) == ([(0, 1)], 1)
+
+
+SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+CALLS = (("call_0", ("mail", {"to": "bob"})), ("call_1", ("mail", {"to": "ada"})))
+UNKNOWN = (
+    "mail may have taken effect: this call was begun before, and its result is not known. Check what it did "
+    "before you call it again."
+)
+
+
+class Mails:
+    """A tool that writes to a file, and kills its process where it is asked to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.sent = folder, folder / "mails"
+
+    def toolbox(self, *, kills: bool) -> Toolbox:
+        def mail(arguments: dict[str, str]) -> str:
+            with self.sent.open("a") as file:
+                file.write(arguments["to"] + "\n")
+            if kills and arguments["to"] == "ada":
+                os.kill(os.getpid(), signal.SIGKILL)
+            return f"sent to {arguments['to']}"
+
+        session = Session(session_id="run-7", store=SqliteStore(self.folder / "plans.db"))
+        tool = Tool("mail", "Mail.", mail, parameters=SCHEMA, idempotent=False, blocking=False)
+        return Toolbox([tool], session=session)
+
+    def carry_out(self, module: Any, response: Any) -> list[str]:
+        """The answers to the calls of a response, which a process that was killed has begun."""
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            module.run_calls(response, self.toolbox(kills=True))
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == signal.SIGKILL
+        answers = module.run_calls(response, self.toolbox(kills=False))
+        found = answers[0]["content"] if module is anthropic else answers
+        return [each.get("content") or each["output"] for each in found]
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("module", "stored", "answers", "sent"),
+    [
+        *((each, form(NAMED, *CALLS), ["sent to bob", UNKNOWN], ["bob", "ada"]) for each, form in FORMS),
+        (openai, chunked(NAMED, CALLS[1]), [UNKNOWN], ["ada"]),
+        *(  # without its response a turn names nothing
+            (each, each.turn(form(NAMED, *CALLS)), ["sent to bob", "sent to ada"], ["bob", "ada"] * 2)
+            for each, form in ((openai, chat), (openai, items), (anthropic, blocks))
+        ),
+    ],
+    ids=range(9),
+)
+def test_a_stored_response_sends_each_mail_once(
+    module: Any, stored: Any, answers: list[str], sent: list[str], tmp_path: Path
+) -> None:
+    mails = Mails(tmp_path)
+    assert mails.carry_out(module, json.loads(json.dumps(stored))) == answers
+    assert mails.sent.read_text().split() == sent

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
 
-from frameworks import READING, Answer, Request, playing
+from frameworks import OWN, READING, Answer, Request, playing
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig
 from google.adk.apps import App
@@ -105,7 +105,8 @@ class Run:
         self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None, others: Any = ()
     ) -> None:
         planning = PlanningToolset(session, tools=tools, policy=policy, read_only=READING)
-        agent = LlmAgent(name="clerk", model=ScriptedLlm(script=self.play), tools=[planning, *others])
+        model = ScriptedLlm(script=self.play)
+        agent = LlmAgent(name="clerk", model=model, instruction=OWN, tools=[planning, *others])
         app = App(name="shop", root_agent=agent, plugins=[planning] if others or policy else [])
         self.runner = Runner(app=app, session_service=SERVICE, auto_create_session=True)
 
@@ -114,7 +115,7 @@ class Run:
         texts = [each.model_dump_json(exclude_none=True) for each in request.contents[:-1]]
         turn = playing.get().next(
             Request(
-                str(request.config.system_instruction).removeprefix(NAMED),
+                str(request.config.system_instruction).replace(NAMED, ""),
                 texts,
                 tail(request),
                 {
@@ -143,8 +144,9 @@ class Run:
         events = await self.go(of)
         said = [each for event in events for each in event.get_function_responses()]
         answers = [
-            Answer(each.id, "result" in each.response, str(next(iter(each.response.values()))))
+            Answer(each.id, {"result": True, "error": False}[kind], str(text))
             for each in said
+            for kind, text in each.response.items()
         ]
         return answers, (of, events[-1].invocation_id)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from frameworks import READING, Answer, Call, Request, added_to, playing
+from frameworks import OWN, READING, Answer, Call, Request, added_to, playing
 from langchain.agents import create_agent
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -78,6 +78,7 @@ class Awaited:
             self.model,
             list(map(langchain_tool, others)),
             middleware=[PlanningMiddleware(session, tools=tools, policy=policy, read_only=READING)],
+            system_prompt=OWN,
             checkpointer=SAVER,
             name="clerk",
         )

@@ -8,7 +8,7 @@ from typing import Any
 from agents import Agent, RunConfig, Runner, function_tool
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from agents.testing.model import ModelCall
-from frameworks import READING, Answer, Request, added_to, playing
+from frameworks import OWN, READING, Answer, Request, added_to, playing
 
 from planning import PlanPolicy
 from planning.integrations.openai_agents import planning_tools
@@ -26,7 +26,7 @@ class Run:
         planning = planning_tools(session, tools=given, policy=policy, read_only=READING)
         model = ScriptedModel([ModelStep.respond(self.play)] * 100)
         self.config = planning.run_config(RunConfig(tracing_disabled=True))
-        self.agent = Agent("clerk", model=model, tools=planning)
+        self.agent = Agent("clerk", model=model, tools=planning, instructions=OWN)
 
     def play(self, call: ModelCall) -> list[Any]:
         offered: list[Any] = call.tools

@@ -25,6 +25,8 @@ Call = tuple[str, Any]
 """A tool's name and the arguments; text is sent as it is."""
 Turns = Sequence[Sequence[Call]]
 READ: Call = ("planning_read_plan", {})
+OWN = "You run a shop."
+"""The instructions of the host for each framework's agent."""
 READING = ("look",)
 """The tools of the agents' own that change nothing."""
 

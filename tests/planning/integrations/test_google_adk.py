@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, closing
-from pathlib import Path
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -14,8 +13,8 @@ import pytest
 pytest.importorskip("google.adk", reason="needs Google ADK: pip install '.[google-adk]'")
 
 from driver_google_adk import ADA, ScriptedLlm, adk_of, back, go, run_with, said, tail, turn
-from frameworks import HALF, OPEN, OTHER, SHOP, facts_of, mark, plans_of, text_of
-from google.adk.agents import LiveRequestQueue, LlmAgent, ParallelAgent
+from frameworks import HALF, OPEN, OTHER, SHOP, facts_of, mark, text_of
+from google.adk.agents import LiveRequestQueue, LlmAgent
 from google.adk.agents.context import Context
 from google.adk.agents.run_config import RunConfig
 from google.adk.apps import App, ResumabilityConfig
@@ -23,7 +22,7 @@ from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
-from google.adk.sessions import DatabaseSessionService, InMemorySessionService
+from google.adk.sessions import InMemorySessionService
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
@@ -31,27 +30,11 @@ from google.genai.types import Blob, Content, FunctionResponse, Part
 
 from planning import ApprovePlan, PlanPolicy
 from planning.integrations.google_adk import PlanningToolset
-from planning.plan.commands import MarkStep, NewPlanStep, SetupPlan
+from planning.plan.commands import MarkStep, SetupPlan
 from session import Session, SnapshotError, ToolFailed, ToolInvoked, VersionError
-from session.stores import SqliteStore
 
 of_agent_tool = pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated")
 """ADK's own ``AgentTool`` does what ADK warns of."""
-
-
-@pytest.mark.filterwarnings("ignore:ParallelAgent is deprecated")
-async def test_agents_side_by_side_work_on_the_hosts_plan(stored: Session) -> None:
-    stored.dispatch(SetupPlan("Open the shop", (NewPlanStep("Rent a room"), NewPlanStep("Buy shelves"))))
-    planning = PlanningToolset(stored)
-    agents: list[Any] = [
-        LlmAgent(name=name, model=ScriptedLlm(script=[turn(mark(step)), said()]), tools=[planning])
-        for name, step in (("ada", "S001"), ("bob", "S002"))
-    ]
-    both = ParallelAgent(name="both", sub_agents=agents)
-    runner = Runner(app_name="shop", agent=both, session_service=InMemorySessionService())
-    await go(runner)
-    assert {each.actor for each in stored.select_all(ToolInvoked)} == {"ada", "bob"}
-    assert plans_of(stored) == [(2, 2)]
 
 
 async def test_an_agent_that_is_transferred_to_works_on_the_plan() -> None:
@@ -177,46 +160,10 @@ async def test_a_live_connection_has_the_tools_and_begins_without_a_reminder(sto
     assert (text_of(stored), request.contents, len(request.tools_dict)) == (HALF, [], 6)
 
 
-def database(folder: Path) -> DatabaseSessionService:
-    return DatabaseSessionService(f"sqlite+aiosqlite:///{folder / 'adk.db'}")
-
-
 def of_two_runs(session: Session, *more: Any) -> Any:
     """A runner whose first run sets a plan up, and whose second one marks its first step."""
     runs = [turn(SHOP), said(), turn(mark("S001")), said(), *more]
     return run_with(PlanningToolset(session), InMemorySessionService(), *runs)
-
-
-async def test_runs_are_taken_back_one_after_the_other(stored: Session) -> None:
-    last = [turn(mark("S002")), said()]
-    runner, model = of_two_runs(stored, *last, said(), said(), *last, said())
-    await go(runner)
-    second, third = await go(runner), await go(runner)
-    for invocation, plan in ((third, HALF), (second, OPEN)):
-        await back(runner, invocation)
-        await go(runner)
-        assert (tail(model.requests[-1]), text_of(stored)) == (plan, plan)
-    fourth = await go(runner)
-    await back(runner, fourth)
-    await go(runner)
-    assert text_of(stored) == OPEN
-
-
-def test_it_goes_back_after_a_restart_with_a_database(tmp_path: Path, path: Path) -> None:
-    async def process(*script: Any, taken_back: str | None = None) -> tuple[str, str, str]:
-        async with database(tmp_path) as service:
-            with closing(SqliteStore(path)) as store:
-                session = Session(session_id="run-7", store=store)
-                runner, model = run_with(PlanningToolset(session), service, *script)
-                if taken_back:
-                    await back(runner, taken_back)
-                invocation = await go(runner)
-                return invocation, tail(model.requests[0]), text_of(session)
-
-    asyncio.run(process(turn(SHOP), said()))
-    second, *_ = asyncio.run(process(turn(mark("S001")), said()))
-    assert asyncio.run(process(said()))[1:] == (HALF, HALF)
-    assert asyncio.run(process(said(), taken_back=second))[1:] == (OPEN, OPEN)
 
 
 async def test_what_the_host_changed_before_a_run_that_is_taken_back_stays(stored: Session) -> None:
@@ -286,22 +233,6 @@ async def test_a_run_that_was_cut_short_is_resumed_and_makes_no_call_twice(store
         {"result": "S001 done. Next: S002 Buy shelves"},
     ]
     assert (stored.version, text_of(stored)) == (version, HALF)
-
-
-async def test_what_a_run_that_was_cut_short_did_stays_when_a_later_one_is_taken_back(
-    stored: Session,
-) -> None:
-    script = [turn(mark("S001")), turn(mark("S002")), said(), said()]
-    service = Failing()
-    runner, _ = run_with(PlanningToolset(stored), service, turn(SHOP), said(), *script)
-    service.fails = False
-    await go(runner)
-    service.fails = True
-    with pytest.raises(ConnectionError):
-        await go(runner)
-    await back(runner, await go(runner))
-    await go(runner)
-    assert text_of(stored) == HALF
 
 
 async def test_runs_that_a_rewind_of_a_rewind_brings_back_keep_their_changes(stored: Session) -> None:
@@ -452,17 +383,6 @@ async def test_approval_of_the_plan_is_not_the_answer_to_a_question_of_the_tool(
     assert await talk.answer(True) == ["This tool call requires confirmation, please approve or reject."]
 
 
-async def test_a_reply_is_a_result_and_a_refusal_an_error() -> None:
-    talk = Conversation(Session(), APPROVAL, turn(SHOP), turn(mark("S009")), said())
-    await talk.say()
-    parts = [part for content in talk.model.requests[-1].contents for part in content.parts or ()]
-    responses = [part.function_response.response for part in parts if part.function_response is not None]
-    assert responses == [
-        {"result": "Plan set: S001 to S002. Ask the user to approve it first."},
-        {"error": "Refused, nothing changed. step_id: the plan has no step S009; its steps are S001 to S002"},
-    ]
-
-
 async def test_a_policy_for_other_tools_needs_the_toolset_as_a_plugin() -> None:
     planning = PlanningToolset(policy=APPROVAL)
     agent = LlmAgent(name="clerk", model=ScriptedLlm(script=[said()]), tools=[planning])
@@ -497,20 +417,6 @@ async def test_a_tool_that_fails_is_no_evidence_and_does_not_hold_up_the_turn() 
         "Refused, nothing changed. C1 (burn) failed; call a tool that does the work of S001 first",
     ]
     assert [each.name for each in session.select_all(ToolFailed)] == ["burn", "planning_mark_step"]
-
-
-async def test_an_agent_that_would_end_with_open_steps_goes_on() -> None:
-    session = Session()
-    script = [turn(SHOP), said("All done."), turn(mark("S001"), mark("S002")), said("Now it is.")]
-    talk = Conversation(session, PlanPolicy(finish_gate=1), *script)
-    assert (await talk.say())[1] == OPEN  # the plan is read for it
-    assert tail(talk.model.requests[2]) == (
-        f"{OPEN}\n\nS001 to S002 are open. Do the work and mark what is done; mark a step blocked, with "
-        "a note, if it cannot be done now."
-    )
-    assert text_of(session) == (
-        "Open the shop (completed, 2 of 2 done)\nS001 done: Rent a room\nS002 done: Buy shelves"
-    )
 
 
 def with_helper(policy: PlanPolicy, *script: Any) -> tuple[Conversation, ScriptedLlm]:

@@ -23,13 +23,11 @@ from frameworks import (
     facts_of,
     mark,
     planned,
-    plans_of,
-    proved,
     setup,
     text_of,
 )
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, InterruptOnConfig
+from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -41,7 +39,6 @@ from langchain_core.messages import (
 from langchain_core.messages.tool import tool_call_chunk as create_tool_call_chunk
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 from syrupy.assertion import SnapshotAssertion
 
@@ -54,7 +51,7 @@ from planning import (
     RejectPlan,
     UpdateStep,
 )
-from planning.integrations.langchain import PlanningMiddleware, PlanningState
+from planning.integrations.langchain import PlanningMiddleware
 from planning.plan.facts import EvidenceCall, PlanFacts
 from session import Session, SnapshotError, ToolInvoked, select_all
 from session.stores import SqliteStore
@@ -80,15 +77,6 @@ def answers(messages: list[AnyMessage]) -> list[tuple[str, str, str]]:
         for each in messages
         if isinstance(each, ToolMessage)
     ]
-
-
-def test_the_section_follows_your_system_prompt_and_the_reminder_is_not_kept() -> None:
-    agent, model = agent_of([turn(SHOP), said()], Session(), system_prompt="You run a shop.")
-    result = agent.invoke(ASKED, thread("A"))
-    body = PlanningToolsSection(session=Session()).body()
-    assert model.requests[0][0].content == f"You run a shop.\n\n## Planning\n\n{body}"
-    kinds = [type(each).__name__ for each in result["messages"]]
-    assert kinds == ["HumanMessage", "AIMessage", "ToolMessage", "AIMessage"]
 
 
 def test_parts_of_a_message_stay_before_the_reminder() -> None:
@@ -154,25 +142,6 @@ def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
         assert model.requests[0][0].content == f"## Planning\n\n{section.body()}"
 
 
-def test_an_agent_in_a_graph_of_its_own_keeps_its_plan() -> None:
-    session = Session()
-    model = ScriptedModel(script=[turn(SHOP), said(), turn(mark("S001")), said()])
-    agent = create_agent(model, middleware=[PlanningMiddleware(session)])
-    builder = StateGraph(PlanningState)
-    builder.add_node("agent", agent)
-    builder.add_edge(START, "agent")
-    graph: Any = builder.compile(checkpointer=InMemorySaver())
-
-    graph.invoke(ASKED, thread("A"))
-    after_first = graph.get_state(thread("A")).config
-    graph.invoke(ASKED, thread("A"))
-    assert text_of(session) == HALF
-
-    model.script = [turn(mark("S002")), said()]
-    graph.invoke(ASKED, after_first)
-    assert text_of(session) == OTHER
-
-
 class TestHumanInTheLoop:
     @pytest.mark.parametrize("mode", ["batched", "per_call"])
     @pytest.mark.parametrize("is_first", [True, False])
@@ -214,22 +183,6 @@ class TestHumanInTheLoop:
             ("c1", "success", "Plan set: S001. Next: S001 Buy cups"),
             ("c2", "success", "S001 done. Plan completed."),
         ]
-
-
-def test_calls_keep_their_order_when_their_ids_were_used_in_an_earlier_turn() -> None:
-    class Late(AgentMiddleware[Any, Any, Any]):
-        async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-            await asyncio.sleep(0.05 if request.tool_call["id"] == "c1" else 0)
-            return await handler(request)
-
-    def added(title: str) -> tuple[str, dict[str, Any]]:
-        return "planning_add_step", {"steps": [{"title": title}]}
-
-    session = Session()
-    script = [turn(setup("Open the shop")), turn(added("Rent a room"), added("Buy shelves")), said()]
-    agent: Any = create_agent(ScriptedModel(script=script), middleware=[Late(), PlanningMiddleware(session)])
-    asyncio.run(agent.ainvoke(ASKED))
-    assert text_of(session) == OPEN
 
 
 class TestSessionOf:
@@ -520,25 +473,6 @@ def test_an_agent_without_a_policy_is_held_by_that_of_another_section(*, is_asyn
     agent.model.script = [turn(WORK), said("Done.")]
     agent.run(is_async=is_async)
     assert [each.tool for each in session.select_all(EvidenceCall) if each.success] == ["work"]
-
-
-@pytest.mark.parametrize("work", [WORK, ("tidy", {})])
-def test_a_thread_that_is_rewound_takes_back_what_the_policy_noted(work: Call) -> None:
-    def tidy() -> str:
-        """Tidy up: a tool of the middleware's toolbox."""
-        return "tidy"
-
-    session = Session()
-    options: dict[str, Any] = {"checkpointer": InMemorySaver(), "planning": {"tools": [tidy]}}
-    script: Script = [[SHOP], [work], [proved("S001", "C1")], "Half."]
-    agent = Agent(PlanPolicy(evidence="required", stale_after=1), script, session, **options)
-    agent.run()
-    config = {"configurable": {"thread_id": "t"}}
-    first = [each for each in agent.graph.get_state_history(config) if each.next == ("model",)][-2]
-    agent.model.script = [said("Back.")]
-    agent.graph.invoke(None, first.config)
-    facts = facts_of(session)
-    assert (plans_of(session), facts.calls, facts.proofs) == ([(0, 2)], 0, {})
 
 
 def test_without_a_gate_the_graph_has_no_further_node() -> None:

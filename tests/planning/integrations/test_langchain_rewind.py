@@ -21,7 +21,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, RetryPolicy, interrupt
 
-from planning import AddStep, MarkStep, NewPlanStep, Plan, SetupPlan, register_plan
+from planning import NewPlanStep, Plan, SetupPlan, register_plan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Rewound, Session, VersionError, select_latest
 
@@ -102,21 +102,6 @@ def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(session: Session,
             assert text_of(session) == plan_of(agent.get_state(A).values["messages"])
 
 
-def test_a_rewind_of_the_host_between_two_turns_stays(session: Session) -> None:
-    agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
-    agent.invoke(ASKED, A)
-    version = session.version
-    session.dispatch(AddStep((NewPlanStep("Count the money"),)))
-    model.script = [turn(mark("S002"), prefix="d"), said()]
-    agent.invoke(ASKED, A)
-    session.rewind(version, actor="host")
-
-    model.script = [turn(mark("S001"), prefix="e"), said()]
-    agent.invoke(ASKED, A)
-    assert text_of(session) == "Open the shop (completed, 1 of 1 done)\nS001 done: Rent a room"
-    assert rewinds(session) == 1
-
-
 def test_a_fork_of_the_turn_before_its_calls_replaces_them(session: Session) -> None:
     agent, _ = agent_of(session, interrupt_after=["tools"])
     agent.invoke(ASKED, A)
@@ -168,13 +153,6 @@ class TestInMemory:
         again, _ = agent_of(session, script, saver, tools=[phone])
         again.invoke(None, A)
         assert text_of(session) == "Open the shop (active, 0 of 1 done)\nS001 pending: Rent a room"
-
-    def test_an_agent_without_checkpoints_keeps_its_plan_for_the_run(self) -> None:
-        model = ScriptedModel(script=play)
-        agent: Any = create_agent(model, middleware=[PlanningMiddleware()])
-        messages = agent.invoke(ASKED)["messages"]
-        assert reminder_in(model.requests[-1]) == plan_of(messages)
-        assert messages[-2].content == "S002 done. Next: S003 Paint it"
 
     def test_a_session_that_has_changes_of_its_own_is_not_overwritten(self) -> None:
         saver = InMemorySaver()
@@ -308,36 +286,6 @@ def test_two_agents_that_one_turn_delegates_to_keep_each_others_work(
         )
 
 
-@pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
-def test_a_session_that_is_opened_for_each_call_is_not_rewound_behind_an_agent_that_plans_first(
-    kept: str, opens: Callable[[], Session]
-) -> None:
-    helper = worker(opens, [calls(setup("Open the shop", "Rent a room", "Buy shelves")), said()])
-
-    @langchain_tool
-    def delegate() -> str:
-        """Delegate."""
-        return str(helper.invoke(asked())["messages"][-1].content)
-
-    script = [calls(("delegate", {})), calls(mark("S001")), calls(mark("S002")), said()]
-    result = worker(opens, script, tools=[delegate], checkpointer=saver_of(kept)).invoke(asked(), A)
-    session = opens()
-    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
-    assert result["planning"]["version"] == session.version
-
-
-@pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
-def test_agents_in_nodes_side_by_side_keep_each_others_work(kept: str) -> None:
-    session, meet = planned(), Barrier(2)
-    builder = StateGraph(PlanningState)
-    for number in (1, 2):
-        builder.add_node(f"w{number}", worker(session, marking(f"S00{number}", meet)))
-        builder.add_edge(START, f"w{number}")
-    graph: Any = builder.compile(checkpointer=saver_of(kept))
-    graph.invoke(asked(), A)
-    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
-
-
 @pytest.mark.parametrize("threads", [("A", "A"), ("A", "B")])
 @pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
 def test_two_requests_at_once_keep_each_others_work(threads: tuple[str, str], kept: str) -> None:
@@ -412,16 +360,6 @@ def test_a_run_that_resumes_keeps_what_was_done_beside_its_question(names: bool)
     graph.invoke(Command(resume="This"), graph.get_state(A).config if names else A)
     assert statuses(session)[0] == "done"
     assert rewinds(session) == 0
-
-
-def test_an_update_of_the_head_is_no_way_back() -> None:
-    session = planned()
-    agent = worker(session, [calls(mark("S001")), said(), said()], checkpointer=InMemorySaver())
-    agent.invoke(asked(), A)
-    session.dispatch(MarkStep("S002", "in_progress"))
-    agent.update_state(A, {"messages": [HumanMessage("Hm")]})
-    agent.invoke(None, A)
-    assert (statuses(session), rewinds(session)) == (["done", "in_progress"], 0)
 
 
 def supervised(session: Session, *, plans: bool) -> tuple[Any, ScriptedModel]:

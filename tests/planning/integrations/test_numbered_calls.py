@@ -1,13 +1,10 @@
-"""Calls that are made again, also after a crash: only what names its turn and its call is a repeat."""
+"""Calls that are made again: only what names its turn and its call is a repeat."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,34 +14,9 @@ from frameworks import plans_of, toolbox
 from planning import NewPlanStep, Plan, Toolbox, register_plan
 from planning.integrations import anthropic, openai
 from planning.plan.commands import SetupPlan
-from planning.tools import Tool
 from session import Session, ToolInvoked
-from session.stores import SqliteStore
 
-RUN = "run_tests"
 ADDED: tuple[str, dict[str, Any]] = ("planning_add_step", {"steps": [{"title": "Write a test"}]})
-
-
-class Runs:
-    """A session in a file, and a tool whose answer is another one each time."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "plans.db"
-        self.count = 0
-        self.tool = Tool(RUN, "Run the tests.", self.run, parameters={"type": "object"})
-
-    def run(self, _arguments: object) -> str:
-        self.count += 1
-        return f"Run {self.count}"
-
-    def open(self) -> Session:
-        """The session, as another process opens it."""
-        session = Session(session_id="run-7", store=SqliteStore(self.path))
-        register_plan(session)
-        return session
-
-    def toolbox(self) -> Toolbox:
-        return toolbox(self.open(), [self.tool])
 
 
 def begun() -> tuple[Session, Toolbox]:
@@ -91,15 +63,15 @@ NAMED = "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT"
 
 @pytest.mark.parametrize(("module", "form"), EVERY)
 def test_a_response_that_is_carried_out_again_changes_nothing(
-    module: Any, form: Callable[..., Any], tmp_path: Path
+    module: Any, form: Callable[..., Any], opens: Callable[[], Session]
 ) -> None:
-    runs = Runs(tmp_path)
-    runs.toolbox().invoke("planning_setup_plan", SetupPlan("Fix the login"))
-    first = module.run_calls(adding(form, NAMED, "call_1", "call_2"), runs.toolbox())
-    again = module.run_calls(adding(form, NAMED, "call_1", "call_2"), runs.toolbox())
-    later = asyncio.run(module.arun_calls(adding(form, NAMED, "call_1", "call_2"), runs.toolbox()))
-    assert first == again == later
-    session = runs.open()
+    toolbox(opens(), ()).invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    response = adding(form, NAMED, "call_1", "call_2")
+    first = module.run_calls(response, toolbox(opens(), ()))
+    stored = json.loads(json.dumps(response))
+    assert module.run_calls(stored, toolbox(opens(), ())) == first
+    assert asyncio.run(module.arun_calls(stored, toolbox(opens(), ()))) == first
+    session = opens()
     assert (session.version, plans_of(session)) == (3, [(0, 2)])
     keys = [event.idempotency_key for event in session.select_all(ToolInvoked)]
     assert len({*keys}) == 3
@@ -116,17 +88,18 @@ def responding(form: Callable[..., Any], call: tuple[str, Any], **more: Any) -> 
 @pytest.mark.parametrize(("module", "form"), EVERY)
 @pytest.mark.parametrize("is_async", [False, True])
 def test_each_call_is_made_though_a_server_gives_all_responses_the_same_ids(
-    module: Any, form: Callable[..., Any], is_async: bool, tmp_path: Path
+    module: Any, form: Callable[..., Any], is_async: bool, opens: Callable[[], Session]
 ) -> None:
-    runs = Runs(tmp_path)
-    runs.toolbox().invoke("planning_setup_plan", SetupPlan("Fix the login", (NewPlanStep("Reproduce it"),)))
+    toolbox(opens(), ()).invoke(
+        "planning_setup_plan", SetupPlan("Fix the login", (NewPlanStep("Reproduce it"),))
+    )
     for status in ("in_progress", "blocked", "in_progress"):
         response = responding(form, ("planning_mark_step", {"step_id": "S001", "status": status}))
         if is_async:
-            asyncio.run(module.arun_calls(response, runs.toolbox()))
+            asyncio.run(module.arun_calls(response, toolbox(opens(), ())))
         else:
-            module.run_calls(response, runs.toolbox())
-        plan = runs.open().select_latest(Plan)
+            module.run_calls(response, toolbox(opens(), ()))
+        plan = opens().select_latest(Plan)
         assert plan is not None
         assert plan.steps[0].status == status
 
@@ -183,6 +156,10 @@ UNNAMED: list[Any] = [
         for turn_id in (None, "", "chatcmpl-637", "chatcmpl-A1", 7)
         for each in EVERY
     ),
+    *(  # without its response a turn names nothing
+        (module, lambda *given, form=form, module=module: module.turn(form(*given)), NAMED, ("call_1",), 2)
+        for module, form in ((openai, chat), (openai, items), (anthropic, blocks))
+    ),
     *((*each, NAMED, ids, 1) for ids in (("call_0", "call_0"), ("", ""), (None, None)) for each in FORMS),
 ]
 
@@ -215,95 +192,3 @@ def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: 
         agent: Any = create_agent(ScriptedModel(script=script), middleware=[middleware])
         agent.invoke({"messages": ["Go"]})
     assert plans_of(session) == [(0, 2)]
-
-
-def test_a_turn_of_langchain_that_is_resumed_after_a_crash_makes_its_calls_once(tmp_path: Path) -> None:
-    pytest.importorskip("langchain", reason="needs LangChain: pip install '.[langchain]'")
-    from driver_langchain import ScriptedModel, said, turn
-    from langchain.agents import create_agent
-    from langchain.agents.middleware import AgentMiddleware
-    from langgraph.checkpoint.memory import InMemorySaver
-
-    from planning.integrations.langchain import PlanningMiddleware
-
-    runs, saver = Runs(tmp_path), InMemorySaver()
-    runs.toolbox().invoke("planning_setup_plan", SetupPlan("Fix the login"))
-    crashes = [True]
-
-    class Crash(AgentMiddleware[Any, Any]):
-        def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-            answer = handler(request)
-            if crashes:
-                raise KeyboardInterrupt(crashes.pop())
-            return answer
-
-    def agent(*script: Any) -> Any:
-        middleware = [PlanningMiddleware(runs.open(), tools=[runs.tool]), Crash()]
-        return create_agent(ScriptedModel(script=[*script]), middleware=middleware, checkpointer=saver)
-
-    config = {"configurable": {"thread_id": "1"}}
-    with pytest.raises(KeyboardInterrupt):
-        agent(turn(ADDED, (RUN, {}))).invoke({"messages": ["Go"]}, config)
-    state = agent(said()).invoke(None, config)
-    assert [each.text for each in state["messages"][2:4]] == ["Added S001.", "Run 1"]
-    assert (plans_of(runs.open()), runs.count) == ([(0, 1)], 1)
-
-
-SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
-CALLS = (("call_0", ("mail", {"to": "bob"})), ("call_1", ("mail", {"to": "ada"})))
-UNKNOWN = (
-    "mail may have taken effect: this call was begun before, and its result is not known. Check what it did "
-    "before you call it again."
-)
-
-
-class Mails:
-    """A tool that writes to a file, and kills its process where it is asked to."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.sent = folder, folder / "mails"
-
-    def toolbox(self, *, kills: bool) -> Toolbox:
-        def mail(arguments: dict[str, str]) -> str:
-            with self.sent.open("a") as file:
-                file.write(arguments["to"] + "\n")
-            if kills and arguments["to"] == "ada":
-                os.kill(os.getpid(), signal.SIGKILL)
-            return f"sent to {arguments['to']}"
-
-        session = Session(session_id="run-7", store=SqliteStore(self.folder / "plans.db"))
-        tool = Tool("mail", "Mail.", mail, parameters=SCHEMA, idempotent=False, blocking=False)
-        return Toolbox([tool], session=session)
-
-    def carry_out(self, module: Any, response: Any) -> list[str]:
-        """The answers to the calls of a response, which a process that was killed has begun."""
-        child = os.fork()
-        if child == 0:
-            signal.alarm(20)
-            module.run_calls(response, self.toolbox(kills=True))
-            os._exit(1)
-        assert os.waitpid(child, 0)[1] == signal.SIGKILL
-        answers = module.run_calls(response, self.toolbox(kills=False))
-        found = answers[0]["content"] if module is anthropic else answers
-        return [each.get("content") or each["output"] for each in found]
-
-
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-@pytest.mark.parametrize(
-    ("module", "stored", "answers", "sent"),
-    [
-        *((each, form(NAMED, *CALLS), ["sent to bob", UNKNOWN], ["bob", "ada"]) for each, form in FORMS),
-        (openai, chunked(NAMED, CALLS[1]), [UNKNOWN], ["ada"]),
-        *(  # without its response a turn names nothing
-            (each, each.turn(form(NAMED, *CALLS)), ["sent to bob", "sent to ada"], ["bob", "ada"] * 2)
-            for each, form in ((openai, chat), (openai, items), (anthropic, blocks))
-        ),
-    ],
-    ids=range(9),
-)
-def test_a_stored_response_sends_each_mail_once(
-    module: Any, stored: Any, answers: list[str], sent: list[str], tmp_path: Path
-) -> None:
-    mails = Mails(tmp_path)
-    assert mails.carry_out(module, json.loads(json.dumps(stored))) == answers
-    assert mails.sent.read_text().split() == sent

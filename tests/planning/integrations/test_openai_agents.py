@@ -14,7 +14,6 @@ pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '
 
 from agents import (
     Agent,
-    ModelBehaviorError,
     RunConfig,
     RunContextWrapper,
     RunHooks,
@@ -103,15 +102,6 @@ def count(word: str, context: ToolContext) -> str:
 
 
 class TestRequests:
-    def test_the_section_follows_your_instructions_and_the_reminder_is_not_kept(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        agent, model = agent_of(planning, [SHOP], "Done.", instructions="You run a shop.")
-        result = run_async(planning, agent)
-        static = f"You run a shop.\n\n## Planning\n\n{PlanningToolsSection(session=session).body()}"
-        assert [each.system_instructions for each in model.calls] == [static, static]
-        assert [each.get("role") for each in result.to_input_list()] == ["user", None, None, "assistant"]
-
     @pytest.mark.parametrize("run", [run_async, run_streamed])
     def test_a_server_that_keeps_the_conversation_gets_each_item_once(self, run: Callable[..., Any]) -> None:
         planning = planning_tools(section=planned())
@@ -172,14 +162,6 @@ class TestRequests:
         with pytest.raises(TypeError, match="config must be a RunConfig, got dict"):
             planning_tools(Session()).run_config(wrong)
 
-    def test_an_agent_without_the_tools_is_left_alone(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        Toolbox(PlanningToolsSection(session=session).tools()).call(*SHOP)
-        model = script("Done.")
-        run_async(planning, Agent("plain", instructions="You answer.", model=model))
-        assert (model.calls[0].system_instructions, tails(model)) == ("You answer.", [""])
-
     def test_a_disabled_section_has_no_tools_and_no_text(self) -> None:
         section = PlanningToolsSection(session=Session(), enabled=lambda _: False)
         planning = planning_tools(section=section, tools=[count])
@@ -200,12 +182,6 @@ class TestRequests:
 
 
 class TestCalls:
-    def test_without_the_configuration_an_unknown_tool_ends_the_run_and_a_refusal_does_not(self) -> None:
-        planning = planning_tools(Session())
-        agent, _ = agent_of(planning, [mark("S001")], [("planning_finish", {})])
-        with pytest.raises(ModelBehaviorError, match="Tool planning_finish not found in agent clerk"):
-            asyncio.run(Runner.run(agent, "Go", run_config=QUIET))
-
     def test_a_handoff_keeps_the_plan_and_names_the_agent_that_acts(self) -> None:
         session = Session()
         planning = planning_tools(session)
@@ -271,23 +247,6 @@ class TestRepeats:
         agents = [Agent("clerk", model=script([add], "Done.", item_id=item_id), tools=planning) for _ in said]
         assert [outputs(run_async(planning, agent)) for agent in agents] == [[each] for each in said]
         assert len(session.select_all(ToolInvoked)) == 1 + len({*said})
-
-    def test_the_sdk_ends_a_run_whose_model_gives_an_id_to_another_call(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        model = script([SHOP], [mark("S001")], "Done.", numbers=[1, 1])
-        with pytest.raises(ModelBehaviorError, match="Model reused a completed tool call ID"):
-            run_async(planning, Agent("clerk", model=model, tools=planning))
-        assert text_of(session) == OPEN
-
-    def test_the_sdk_carries_out_one_of_two_equal_calls_with_one_id(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        add = ("planning_add_step", {"steps": ["Paint it"]})
-        model = script([SHOP], [add, add], [add], "Done.", numbers=[1, 2, 2, 2])
-        assert outputs(run_async(planning, Agent("clerk", model=model, tools=planning))) == [
-            *(SET, "Added S003.")
-        ]
 
 
 @pytest.mark.parametrize("model_of", [OpenAIResponsesModel, OpenAIChatCompletionsModel])
@@ -466,22 +425,6 @@ class TestApproval:
             assert tails(model) == [OPEN]
             assert [each.call_id for each in session.select_all(ToolInvoked)] == ["call_1", "call_2"]
 
-    def test_a_state_that_is_resumed_twice_carries_a_tool_of_ours_out_once(self) -> None:
-        session = Session()
-        planning = guarded(session)
-        model = script([SHOP], [("paint", {"wall": "A"})], item_id="fc_6790a1b2c3d4e5f60718293a4b5c6d{}")
-        agent = Agent("clerk", model=model, tools=planning)
-        written = run_async(planning, agent).to_state().to_string()
-
-        async def resume() -> Any:
-            model.extend([[assistant_message("Done.")]])
-            state = await RunState.from_string(agent, written)
-            state.approve(state.get_interruptions()[0])
-            return await Runner.run(agent, state, run_config=planning.run_config(QUIET))
-
-        assert [outputs(asyncio.run(resume()))[1] for _ in range(2)] == ["A is red"] * 2
-        assert worked == ["A"]
-
     def test_with_a_call_that_is_rejected_the_plan_is_rejected(self) -> None:
         session = Session()
         planning = guarded(session)
@@ -514,26 +457,6 @@ class TestApproval:
         state.reject(result.interruptions[1], rejection_message="Not red.")
         assert outputs(run_async(planning, agent, state))[1:] == ["Worked on shelves", "Not red.", OPEN]
         assert pending_approval(session) is None
-
-    def test_a_plan_that_is_changed_after_a_rejection_waits_without_it(self) -> None:
-        session = Session()
-        planning = guarded(session)
-        change: Call = ("planning_add_step", {"steps": ["Ask the owner"]})
-        agent, _ = agent_of(planning, [SHOP], [WORK], [change], "Done.")
-        result = run_async(planning, agent)
-        result = decided(planning, agent, result, "reject")
-        assert outputs(result) == [
-            *(ASK, "Tool execution was not approved."),
-            "Added S003. Ask the user to approve it first.",
-        ]
-        reasons = [
-            each.reason
-            for change in session.history()
-            for each in change.events
-            if isinstance(each, RejectPlan)
-        ]
-        assert reasons == ["no reason was given"]
-        assert pending_approval(session) is not None
 
     def test_a_plan_that_the_host_rejected_is_a_refusal_without_a_question(self) -> None:
         session = Session()
@@ -604,16 +527,3 @@ def test_a_call_that_failed_is_no_evidence() -> None:
     ]
     assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 3
     assert "a password" not in str([each.events for each in session.history()])
-
-
-def test_an_agent_with_open_steps_is_sent_back_by_the_host() -> None:
-    session = Session()
-    planning = planning_tools(session, policy=PlanPolicy(finish_gate=1))
-    agent, model = agent_of(planning, [SHOP], "Done.")
-    result = run_async(planning, agent)
-    finish = planning.section.may_finish()
-    model.extend([[assistant_message("Really done.")]])
-    asked = [*result.to_input_list(), {"role": "user", "content": finish.message}]
-    assert run_async(planning, agent, asked).final_output == "Really done."
-    assert finish.message.startswith("S001 to S002 are open. Do the work and mark what is done; ")
-    assert planning.section.may_finish().ok

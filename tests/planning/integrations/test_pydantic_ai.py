@@ -15,7 +15,6 @@ pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'sessi
 from frameworks import HALF, OPEN, READ, SHOP, mark, plan_after, plans_of, rewinds, text_of
 from pydantic_ai import Agent, ModelRetry, capture_run_messages
 from pydantic_ai.messages import (
-    CachePoint,
     ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
@@ -28,10 +27,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from planning import AddStep, PlanningToolsSection, PlanPolicy, plan_text, register_plan
+from planning import PlanPolicy, plan_text, register_plan
 from planning.integrations._pydantic_messages import _Unchecked
 from planning.integrations.pydantic_ai import Planning
-from planning.plan.commands import NewPlanStep, SetupPlan
+from planning.plan.commands import SetupPlan
 from planning.plan.facts import EvidenceCall
 from planning.tools import Tool
 from planning.tools.once import RepeatedIds
@@ -81,33 +80,6 @@ def answers(messages: list[ModelMessage]) -> list[tuple[str, str, Any]]:
         for part in message.parts
         if isinstance(part, ToolReturnPart)
     ]
-
-
-def test_the_section_follows_your_instructions_and_the_reminder_is_behind_a_cache_point() -> None:
-    session = Session()
-    agent, script = agent_of(Planning(session), [SHOP], "Done.", instructions="You run a shop.")
-    messages = run(agent)
-    body = PlanningToolsSection(session=session).body()
-    assert script.infos[0].instructions == f"You run a shop.\n\n## Planning\n\n{body}"
-    parts = script.infos[0].model_request_parameters.instruction_parts or []
-    assert [part.dynamic for part in parts] == [False, False]
-    assert script.requests[1][-1].parts[-1].content == [CachePoint(), OPEN]  # type: ignore[union-attr]  # a UserPromptPart
-    kept = [part for message in messages for part in message.parts if isinstance(part, UserPromptPart)]
-    assert [part.content for part in kept] == ["Go"]
-
-
-def test_the_test_model_calls_every_tool() -> None:
-    agent = Agent(TestModel(), capabilities=[Planning(Session())], retries=0)
-    called = [call_id for call_id, _, _ in answers(run(agent))]
-    assert len(called) == 6
-
-
-def test_an_answer_that_is_a_tool_call_is_held_back_too() -> None:
-    planning = Planning(Session(), policy=PlanPolicy(finish_gate=1))
-    ends: list[Turn] = [[("final_result", {"response": number})] for number in (1, 2)]
-    agent, _ = agent_of(planning, [SHOP], *ends, output_type=int, retries=0)
-    output: Any = asyncio.run(agent.run("Go")).output
-    assert output == 2
 
 
 def test_calls_that_failed_are_kept_as_such() -> None:
@@ -167,17 +139,6 @@ class TestMessageHistory:
             plan = planning.plan_of(history)
             assert ("" if plan is None else plan_text(plan)) == expected
 
-    def test_an_edit_of_the_host_after_going_back_stays(self) -> None:
-        session = Session()
-        agent, script = agent_of(Planning(session, follow_history=True), *self.TURNS)
-        messages = run(agent)[:3]
-        script.turns = ["Hm.", [mark("S003")], "Done."]
-        messages = run(agent, "Go on", message_history=messages)
-        session.dispatch(AddStep((NewPlanStep("Count the money"),)))
-        run(agent, "Go on", message_history=messages)
-        assert text_of(session).endswith("S003 done: Count the money")
-        assert rewinds(session) == 1
-
 
 @pytest.mark.parametrize(
     ("sent", "kept"),
@@ -214,30 +175,6 @@ def bare(messages: list[ModelMessage]) -> list[ModelMessage]:
 
 
 class TestHostSession:
-    def test_parallel_runs_from_one_history_keep_all_marks(self) -> None:
-        session, steps = Session(), [{"title": f"Step {number}"} for number in range(1, 9)]
-        setup = ("planning_setup_plan", {"objective": "Many", "initial_steps": steps})
-        agent, _ = agent_of(Planning(session), [setup], "Done.")
-        messages = run(agent)
-
-        def play(sent: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-            place = max(i for i, each in enumerate(sent) if each.parts[0].part_kind == "user-prompt")
-            name = str(sent[place].parts[0].content)  # type: ignore[union-attr]  # the prompt
-            made = [p for each in sent[place:] for p in each.parts if isinstance(p, ToolReturnPart)]
-            marks = ["in_progress", "done"][len(made) :]
-            if not marks:
-                return ModelResponse([TextPart("Done.")])
-            return ModelResponse([ToolCallPart(*mark(name, marks[0]), f"{name}.{marks[0]}")])
-
-        agent = Agent(FunctionModel(play), capabilities=[Planning(session)])
-
-        async def main() -> None:
-            runs = [agent.run(f"S00{number}", message_history=messages) for number in range(1, 9)]
-            await asyncio.gather(*runs)
-
-        asyncio.run(main())
-        assert (plans_of(session), rewinds(session)) == ([(8, 8)], 0)
-
     def test_a_run_that_was_killed_has_not_its_work_undone_by_the_next(self) -> None:
         session = Session()
         agent, script = agent_of(Planning(session), [SHOP], "Done.", [mark("S001")])

@@ -6,7 +6,6 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -87,30 +86,6 @@ async def test_without_structured_results_the_model_has_the_text_alone(mode: str
         "error: Refused, nothing changed. step_id: the plan has no step S002; its only step is S001",
         '{"shouted":"HELP"}',
     ]
-
-
-@over_both
-@in_both_eras
-async def test_two_clients_at_once_have_two_plans(way: str, mode: str) -> None:
-    async with connecting(way, mode) as connect, connect() as one, connect() as other:
-        for number in range(3):
-            await asyncio.gather(
-                one.call_tool(*setup(f"A{number}")),
-                other.call_tool(*setup(f"B{number}")),
-            )
-        result = [said(await client.call_tool(READ)) for client in (one, other)]
-    assert result == ["A2 (active, 0 of 0 done)", "B2 (active, 0 of 0 done)"]
-
-
-@over_both
-@in_both_eras
-async def test_with_a_session_all_clients_share_its_plan(way: str, mode: str) -> None:
-    session = Session(session_id="shared")
-    async with connecting(way, mode, session=session) as connect, connect() as one, connect() as other:
-        await one.call_tool(*setup("Ours"))
-        resources = (await other.list_resources()).resources
-        result = [said(await other.call_tool(READ)), *(resource.uri for resource in resources)]
-    assert result == ["Ours (active, 0 of 0 done)", "plan://shared"]
 
 
 @in_both_eras
@@ -396,17 +371,6 @@ async def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: 
     plan = {"objective": "Mine", "status": "active", "done": 0, "total": 0, "steps": []}
     assert [*map(json.loads, texts)] == [None, plan]
     assert refused.value.error.message == f"no resource is {resource.uri}; list them"
-
-
-async def test_the_plan_of_a_stored_session_that_is_found_for_each_request_can_be_read_at_once(
-    stored: Session, path: Path
-) -> None:
-    stored.dispatch(SetupPlan("From last time"))
-    session = Session(session_id="shop", store=SqliteStore(path))
-    async with Client(build_server(session=lambda: session)) as client:
-        read = await client.read_resource("plan://shop")
-        result = json.loads(read.contents[0].text)  # type: ignore[union-attr]  # text alone
-    assert result["objective"] == "From last time"
 
 
 async def test_a_client_that_listens_hears_of_every_change_whoever_makes_it() -> None:

@@ -144,7 +144,7 @@ class Run:
         events = await self.go(of)
         said = [each for event in events for each in event.get_function_responses()]
         answers = [
-            Answer(each.id, {"result": True, "error": False}[kind], str(text))
+            Answer(each.id, {"result": True, "error": False, "success": False}[kind], str(text))
             for each in said
             for kind, text in each.response.items()
         ]

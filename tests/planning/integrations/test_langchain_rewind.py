@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from itertools import count
-from threading import Barrier, Thread
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'se
 from driver_langchain import ScriptedModel, said, turn
 from frameworks import added_to, mark, plan_after, rewinds, setup, text_of
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -142,45 +143,46 @@ def test_a_turn_that_was_cut_short_is_finished_and_no_call_is_made_twice(
     assert [change.call_id for change in session.history() if change.changed] == ["c1", "c3"]
 
 
-class TestInMemory:
-    def test_a_call_that_failed_resumes_beside_those_that_were_made(self) -> None:
-        saver, phone = InMemorySaver(), phone_of(RuntimeError("the process ends"))
-        script = [turn(setup("Open the shop", "Rent a room"), ("phone", {})), said()]
-        agent, _ = agent_of(Session(), script, saver, tools=[phone])
-        with pytest.raises(RuntimeError, match=r"^the process ends\n"):
-            agent.invoke(ASKED, A)
-        session = Session()
-        again, _ = agent_of(session, script, saver, tools=[phone])
-        again.invoke(None, A)
-        assert text_of(session) == "Open the shop (active, 0 of 1 done)\nS001 pending: Rent a room"
+def test_calls_whose_answers_were_lost_in_a_crash_are_not_made_again(opens: Callable[[], Session]) -> None:
+    crashes, saver = [KeyboardInterrupt()], InMemorySaver()
+    opens().dispatch(SetupPlan("Open the shop"))
 
-    def test_a_session_that_has_changes_of_its_own_is_not_overwritten(self) -> None:
-        saver = InMemorySaver()
-        agent, _ = agent_of(Session(session_id="shop"), saver=saver)
-        agent.invoke(ASKED, A)
-        second = Session(session_id="shop")
-        PlanningMiddleware(second)
-        second.dispatch(SetupPlan("Close the shop", (NewPlanStep("Sell shelves"),)))
-        again, model = agent_of(second, [said()], saver)
-        again.invoke(ASKED, A)
-        plan = "Close the shop (active, 0 of 1 done)\nS001 pending: Sell shelves"
-        assert text_of(second) == plan
-        assert model.requests[0][-1].content == (
-            f"{plan}\n\nThe plan has changed since your last turn: New plan: Close the shop. Added S001."
-        )
+    class Crash(AgentMiddleware[Any, Any]):
+        def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+            answer = handler(request)
+            if crashes:
+                raise crashes.pop()
+            return answer
 
-    @pytest.mark.parametrize("is_given", [True, False])
-    def test_checkpoints_of_an_ended_process_are_gone_back_to(self, is_given: bool) -> None:
-        saver = InMemorySaver()
-        agent, _ = agent_of(Session() if is_given else None, saver=saver)
-        agent.invoke(ASKED, A)
-        starts = [each for each in agent.get_state_history(A) if each.next == ("model",)]
-        agent, model = agent_of(Session() if is_given else None, saver=saver)
-        assert len(starts) == len(RUN)
-        for checkpoint in starts:
-            model.requests.clear()
-            agent.invoke(None, checkpoint.config)
-            assert reminder_in(model.requests[0]) == plan_of(model.requests[0])
+    def agent(*script: AIMessage) -> Any:
+        middleware = [PlanningMiddleware(opens()), Crash()]
+        return create_agent(ScriptedModel(script=[*script]), middleware=middleware, checkpointer=saver)
+
+    add = ("planning_add_step", {"steps": ["Paint it"]})
+    with pytest.raises(KeyboardInterrupt):
+        agent(turn(add, add)).invoke(ASKED, A)
+    messages = agent(said()).invoke(None, A)["messages"]
+    assert [each.content for each in messages if isinstance(each, ToolMessage)] == [
+        "Added S001.",
+        "Added S002.",
+    ]
+    assert statuses(opens()) == ["pending"] * 2
+
+
+def test_a_session_in_memory_that_has_changes_of_its_own_is_not_overwritten() -> None:
+    saver = InMemorySaver()
+    agent, _ = agent_of(Session(session_id="shop"), saver=saver)
+    agent.invoke(ASKED, A)
+    second = Session(session_id="shop")
+    PlanningMiddleware(second)
+    second.dispatch(SetupPlan("Close the shop", (NewPlanStep("Sell shelves"),)))
+    again, model = agent_of(second, [said()], saver)
+    again.invoke(ASKED, A)
+    plan = "Close the shop (active, 0 of 1 done)\nS001 pending: Sell shelves"
+    assert text_of(second) == plan
+    assert model.requests[0][-1].content == (
+        f"{plan}\n\nThe plan has changed since your last turn: New plan: Close the shop. Added S001."
+    )
 
 
 @pytest.mark.parametrize(
@@ -286,28 +288,6 @@ def test_two_agents_that_one_turn_delegates_to_keep_each_others_work(
         )
 
 
-@pytest.mark.parametrize("threads", [("A", "A"), ("A", "B")])
-@pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
-def test_two_requests_at_once_keep_each_others_work(threads: tuple[str, str], kept: str) -> None:
-    session, meet = planned(), Barrier(2)
-
-    def play(messages: list[BaseMessage]) -> AIMessage:
-        place = max(i for i, each in enumerate(messages) if isinstance(each, HumanMessage))
-        return marking(str(messages[place].content).partition("\n")[0], meet)(messages[place:])
-
-    agent = worker(session, play, checkpointer=saver_of(kept))
-
-    def request(thread: str, step_id: str) -> None:
-        agent.invoke(asked(step_id), {"configurable": {"thread_id": thread}})
-
-    requests = [Thread(target=request, args=each) for each in zip(threads, ["S001", "S002"], strict=True)]
-    for each in requests:
-        each.start()
-    for each in requests:
-        each.join()
-    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
-
-
 def test_a_run_that_was_cut_short_has_not_its_work_undone_by_the_next() -> None:
     session, failures = planned(), [RuntimeError("the line is cut")]
 
@@ -362,7 +342,7 @@ def test_a_run_that_resumes_keeps_what_was_done_beside_its_question(names: bool)
     assert rewinds(session) == 0
 
 
-def supervised(session: Session, *, plans: bool) -> tuple[Any, ScriptedModel]:
+def supervised(session: Session) -> tuple[Any, ScriptedModel]:
     """A supervisor that delegates each step to an agent, one turn after the other."""
 
     @langchain_tool
@@ -373,7 +353,7 @@ def supervised(session: Session, *, plans: bool) -> tuple[Any, ScriptedModel]:
     model = ScriptedModel(
         script=[calls(("delegate", {"step_id": each})) for each in ("S001", "S002")] + [said()]
     )
-    middleware = [PlanningMiddleware(session)] if plans else []
+    middleware = [PlanningMiddleware(session)]
     return create_agent(model, tools=[delegate], middleware=middleware, checkpointer=InMemorySaver()), model
 
 
@@ -381,7 +361,7 @@ def supervised(session: Session, *, plans: bool) -> tuple[Any, ScriptedModel]:
 @pytest.mark.parametrize("names", [False, True])
 def test_a_supervisor_goes_back_once_and_keeps_what_its_agents_do_then(messages: int, names: bool) -> None:
     session = planned()
-    agent, model = supervised(session, plans=True)
+    agent, model = supervised(session)
     agent.invoke(asked(), A)
     assert statuses(session) == ["done", "done"]
     old = next(each for each in agent.get_state_history(A) if len(each.values["messages"]) == messages)
@@ -399,13 +379,3 @@ def test_a_supervisor_goes_back_once_and_keeps_what_its_agents_do_then(messages:
     assert rewinds(session) == 1
     seen = session.at(next(c.version for c in session.history() for e in c.events if isinstance(e, Rewound)))
     assert statuses(seen) == before
-
-
-def test_agents_whose_positions_no_checkpoint_has_stay_as_they_are() -> None:
-    session = planned()
-    agent, model = supervised(session, plans=False)
-    agent.invoke(asked(), A)
-    first = list(agent.get_state_history(A))[-2]
-    model.script = [calls(("delegate", {"step_id": "S001"})), said()]
-    agent.invoke(asked("Otherwise"), first.config)
-    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)

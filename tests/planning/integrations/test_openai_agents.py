@@ -15,7 +15,6 @@ pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '
 from agents import (
     Agent,
     RunConfig,
-    RunContextWrapper,
     RunHooks,
     Runner,
     RunState,
@@ -40,7 +39,7 @@ from planning import (
     tool,
 )
 from planning.integrations.openai_agents import PlanningTools, planning_tools
-from planning.tools import ToolContext
+from planning.tools import Tool, ToolContext
 from planning.tools.ledger import ToolCall
 from session import Session, ToolFailed, ToolInvoked
 
@@ -124,43 +123,30 @@ class TestRequests:
             run(planning, agent, session=memory)
             assert OPEN not in str(asyncio.run(memory.get_items()))
 
-    def test_items_that_your_filter_makes_are_not_changed(self) -> None:
-        planning, own = planning_tools(section=planned()), {"role": "user", "content": "Go now"}
-        config = RunConfig(
-            tracing_disabled=True,
-            call_model_input_filter=lambda data: ModelInputData([own], data.model_data.instructions),  # type: ignore[list-item]  # an item
-        )
-        agent, model = agent_of(planning, "Done.")
-        asyncio.run(Runner.run(agent, "Go", run_config=planning.run_config(config)))
-        assert own == {"role": "user", "content": "Go now"}
-        assert model.calls[0].input == [{"role": "user", "content": f"Go now\n\n{OPEN}"}]
-
     def test_instructions_that_have_the_section_do_not_get_it_twice(self) -> None:
         planning = planning_tools(Session())
         agent, model = agent_of(planning, "Done.", instructions=planning.instructions)
         run_async(planning, agent)
         assert model.calls[0].system_instructions == planning.instructions
 
-    def test_your_own_configuration_is_kept_and_your_filter_comes_first(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
+    @pytest.mark.parametrize("is_async", [False, True])
+    def test_your_own_configuration_is_kept_and_your_filter_comes_first(self, is_async: bool) -> None:
+        own = {"role": "user", "content": "Go now"}
 
-        async def shorten(data: CallModelData[Any]) -> ModelInputData:
-            return ModelInputData(data.model_data.input[-1:], "Be brief.")
+        def shorten(_: CallModelData[Any]) -> ModelInputData:
+            return ModelInputData([own], "Be brief.")  # type: ignore[list-item]  # an item
 
-        model = script([SHOP], "Done.")
-        config = planning.run_config(
-            RunConfig(model=model, tracing_disabled=True, call_model_input_filter=shorten)
-        )
-        asyncio.run(Runner.run(Agent("clerk", tools=planning), "Go", run_config=config))
-        assert [len(each.input) for each in model.calls] == [1, 1]
-        assert str(model.calls[1].system_instructions).startswith("Be brief.\n\n## Planning\n\n")
-        assert tails(model)[1] == OPEN
+        async def ashorten(data: CallModelData[Any]) -> ModelInputData:
+            return shorten(data)
 
-    def test_a_configuration_that_is_something_else_is_refused(self) -> None:
-        wrong: Any = {"model": "gpt-5"}
-        with pytest.raises(TypeError, match="config must be a RunConfig, got dict"):
-            planning_tools(Session()).run_config(wrong)
+        planning, model = planning_tools(section=planned()), script("Done.")
+        first = ashorten if is_async else shorten
+        config = RunConfig(model=model, tracing_disabled=True, call_model_input_filter=first)
+        agent = Agent("clerk", tools=planning)
+        asyncio.run(Runner.run(agent, "Go", run_config=planning.run_config(config)))
+        assert own == {"role": "user", "content": "Go now"}
+        assert model.calls[0].input == [{"role": "user", "content": f"Go now\n\n{OPEN}"}]
+        assert str(model.calls[0].system_instructions).startswith("Be brief.\n\n## Planning\n\n")
 
     def test_a_disabled_section_has_no_tools_and_no_text(self) -> None:
         section = PlanningToolsSection(session=Session(), enabled=lambda _: False)
@@ -195,39 +181,19 @@ class TestCalls:
         assert tails(model) == ["", OPEN, OPEN, HALF, ""]
         assert model.calls[-1].system_instructions == "You write."
 
-    def test_an_agent_that_is_a_tool_works_on_the_same_plan(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        model = script([SHOP], [("help", {"input": "Rent it"})], [mark("S001")], "Rented.", "Done.")
-        helper = Agent("helper", model=model, tools=planning).as_tool("help", "Help.")
-        run_async(planning, Agent("clerk", model=model, tools=[*planning, helper]))
-        assert tails(model) == ["", OPEN, OPEN, HALF, HALF]
-
-    def test_a_custom_actor_is_in_the_history(self) -> None:
-        session = Session()
-        planning = planning_tools(session, actor="ann")
-        run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
-        assert [each.actor for each in session.history()] == ["ann"]
-
 
 class TestSessions:
-    def test_the_session_may_be_found_by_the_context_of_the_run(self) -> None:
+    def test_the_session_may_be_found_by_the_context_of_the_run_and_the_actor_given(self) -> None:
         def of_context(user: dict[str, Session]) -> Session:
             return user["session"]
 
         user = {"session": Session()}
-        planning = planning_tools(of_context)
+        planning = planning_tools(of_context, actor="ann")
         agent, model = agent_of(planning, [SHOP], "Done.")
         run_async(planning, agent, context=user)
         assert tails(model) == ["", OPEN]
         assert text_of(user["session"]) == OPEN
-
-    def test_without_any_session_it_says_what_to_give(self) -> None:
-        with pytest.raises(TypeError) as raised:
-            planning_tools()
-        assert str(raised.value) == (
-            "planning_tools needs a session, or a function that returns one: the SDK does not keep the plan"
-        )
+        assert [each.actor for each in user["session"].history()] == ["ann"]
 
 
 class TestRepeats:
@@ -294,26 +260,6 @@ def test_through_the_openai_client_requests_and_answers_are_the_same(
     sent = [each.call_id for each in session.select_all(ToolCall)]
     assert len(set(sent)) == 3
     assert all(str(each).startswith("call_") for each in sent)
-
-
-def test_a_name_that_openai_does_not_take_is_refused_at_once() -> None:
-    @tool(name="files/read")
-    def read(path: str) -> str:
-        """Read a file."""
-        return path
-
-    with pytest.raises(ValueError, match="takes no tool named 'files/read': a name has 1 to 64 letters"):
-        planning_tools(Session(), tools=[read])
-
-
-def test_a_tool_of_the_sdk_with_the_name_of_a_planning_tool_is_refused() -> None:
-    @function_tool
-    def planning_read_plan() -> str:
-        """Read."""
-        return ""
-
-    with pytest.raises(ValueError, match="there are two tools named planning_read_plan: rename one"):
-        planning_tools(Session(), tools=[planning_read_plan])
 
 
 ASK = "Plan set: S001 to S002. Ask the user to approve it first."
@@ -494,20 +440,6 @@ class TestApproval:
         (said,) = outputs(decided(planning, agent, result))
         assert said.startswith("Refused, nothing changed. arguments are not JSON at line 1, column 2: ")
 
-    def test_a_tool_with_a_function_of_its_own_for_approval_is_refused(self) -> None:
-        async def is_large(_: RunContextWrapper[Any], arguments: dict[str, Any], _call_id: str) -> bool:
-            return bool(arguments)
-
-        @function_tool(needs_approval=is_large)
-        def pay(amount: int) -> str:
-            """Pay."""
-            return str(amount)
-
-        with pytest.raises(ValueError, match="pay has a needs_approval function, and would wait for the"):
-            planning_tools(Session(), tools=[pay], policy=APPROVAL)
-        planning_tools(Session(), tools=[pay], policy=APPROVAL, read_only=["pay"])
-        assert planning_tools(Session(), tools=[pay])[-1] is pay
-
     def test_without_a_session_nobody_is_asked(self) -> None:
         planning = planning_tools(lambda: None, tools=[work, paint], policy=APPROVAL)
         agent, _ = agent_of(planning, [WORK, ("paint", {"wall": "A"})], "Done.")
@@ -527,3 +459,61 @@ def test_a_call_that_failed_is_no_evidence() -> None:
     ]
     assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 3
     assert "a password" not in str([each.events for each in session.history()])
+
+
+@function_tool(needs_approval=lambda _ctx, arguments, _call_id: bool(arguments))
+def pay(amount: int) -> str:
+    """Pay."""
+    return str(amount)
+
+
+@function_tool
+def planning_read_plan() -> str:
+    """Read."""
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (
+            planning_tools,
+            TypeError,
+            "planning_tools needs a session, or a function that returns one: the SDK does not keep the plan",
+        ),
+        (
+            lambda: planning_tools(Session()).run_config({"model": "gpt-5"}),  # type: ignore[arg-type]  # the mistake
+            TypeError,
+            "config must be a RunConfig, got dict",
+        ),
+        (
+            lambda: planning_tools(Session(), tools=[Tool("files/read", "Read.", str)]),
+            ValueError,
+            "openai-responses takes no tool named 'files/read': a name has 1 to 64 letters, digits, _ and -; "
+            "rename it, as with attrs.evolve(tool, name=...)",
+        ),
+        (
+            lambda: planning_tools(Session(), tools=[planning_read_plan]),
+            ValueError,
+            "there are two tools named planning_read_plan: rename one",
+        ),
+        (
+            lambda: planning_tools(Session(), tools=[pay], policy=APPROVAL),
+            ValueError,
+            "pay has a needs_approval function, and would wait for the plan's approval as well: remove the "
+            "function, or name the tool in read_only",
+        ),
+    ],
+    ids=["no session", "no configuration", "a name", "two names", "two approvals"],
+)
+def test_what_cannot_be_used_is_refused_at_once(
+    make: Callable[[], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error) as raised:
+        make()
+    assert str(raised.value) == message
+
+
+def test_a_tool_with_a_function_of_its_own_for_approval_may_be_one_that_reads() -> None:
+    planning_tools(Session(), tools=[pay], policy=APPROVAL, read_only=["pay"])
+    assert planning_tools(Session(), tools=[pay])[-1] is pay

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from frameworks import setup, toolbox
+from frameworks import mark, setup, toolbox
 
-from planning import SetupPlan
+from planning import Plan, SetupPlan
 from planning.integrations._rewind import (
+    calling,
+    go_back,
     is_of,
     merge,
     plan_from,
@@ -18,7 +20,8 @@ from planning.integrations._rewind import (
     restored,
     settle,
 )
-from session import Session, SnapshotError, VersionError, replace_latest
+from planning.suite.events import last_change
+from session import Session, SnapshotError, VersionError, replace_latest, select_latest
 
 
 def planned(objective: str = "Open the shop") -> Session:
@@ -79,6 +82,13 @@ def test_a_position_without_a_plan_is_refused(plan: Any, message: str) -> None:
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize("status", [[], {}, 7, None])
+def test_a_status_of_another_type_is_refused(status: Any) -> None:
+    for plan in (["x", status, []], ["x", "active", [["S001", "y", None, status, []]]]):
+        with pytest.raises(SnapshotError, match=r"^the plan in the agent's state "):
+            plan_from({"plan": plan})
+
+
 class TestMerge:
     """Several tasks of a framework write a position each."""
 
@@ -106,3 +116,31 @@ class TestMerge:
             "the process ended between calls of one turn, and the session was in memory: go back to an "
             "earlier checkpoint, or open the session with a store"
         )
+
+
+def marked(session: Session, place: str, at: str, step_id: str = "S002") -> None:
+    """Mark a step in the name of a place of a framework."""
+    with calling(session, place, at):
+        toolbox(session, ()).call(*mark(step_id, "in_progress"))
+
+
+class TestGoBack:
+    def test_only_over_changes_that_were_made_since(self) -> None:
+        session = planned()
+        start = position_of(session)
+        marked(session, "bench:1", "2")
+        last = last_change(session, "bench:1")
+        assert last is not None
+        assert [go_back(session, start, last, since) for since in ("4", "2")] == [False, True]
+        assert select_latest(session, Plan) == plan_from(start)
+
+    def test_not_when_the_place_has_changed_it_meanwhile(self) -> None:
+        session = planned()
+        start = position_of(session)
+        marked(session, "bench:1", "2")
+        last = last_change(session, "bench:1")
+        marked(session, "bench:1", "3", "S001")
+        plan = select_latest(session, Plan)
+        assert last is not None
+        assert not go_back(session, start, last)
+        assert select_latest(session, Plan) == plan

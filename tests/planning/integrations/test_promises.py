@@ -57,11 +57,6 @@ keeping = pytest.mark.parametrize("entry", KEEPS, ids=[each.name for each in KEE
 current: ContextVar[Session | None] = ContextVar("current", default=None)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
 @contextmanager
 def opened(path: Path) -> Iterator[Session]:
     """The session of a file, as a process opens it that starts."""
@@ -510,15 +505,16 @@ def test_before_the_first_change_there_is_no_plan(entry: EntryPoint, session: Se
 
 
 @promise("rewind")
-@pytest.mark.parametrize("kept", ["in a file", "by the conversation"])
+@pytest.mark.parametrize("kept", ["in a file", "in memory", "by the conversation"])
 def test_another_process_goes_back(entry: EntryPoint, opens: Callable[[], Session], kept: str) -> None:
     def agent() -> Driver:
-        return entry.agent(opens() if kept == "in a file" else None)
+        return entry.agent(opens() if kept == "in a file" else Session() if kept == "in memory" else None)
 
     start = play(agent(), [[SHOP]]).after
     ends = [play(agent(), [[mark(each)]], start).after for each in ("S001", "S002")]
+    again = agent()
     for after, plan in ((ends[0], HALF), (ends[1], OTHER), (start, OPEN)):
-        talk = play(agent(), [[READ]], after)
+        talk = play(again, [[READ]], after)
         assert (talk.texts, [each.last for each in talk.requests]) == ([plan], [plan, plan])
     assert play(agent(), [[READ]]).texts == [OPEN if kept == "in a file" else NO_PLAN]
 

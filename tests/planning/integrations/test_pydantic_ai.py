@@ -302,7 +302,7 @@ class Mails:
         return f"Sent {len(self.sent)}"
 
     def agent(self, *responses: ModelResponse) -> Agent[Any, Any]:
-        given = iter(responses)
+        given = iter([*responses, ModelResponse([TextPart("Done.")])])
         schema = {"type": "object", "properties": {"to": {"type": "string"}}}
         tool = Tool("mail", "Mail.", self.mail, parameters=schema, idempotent=False)
         planning = Planning(self.open(), tools=[tool])
@@ -329,33 +329,24 @@ def calling(*calls: tuple[str, dict[str, Any]], call_id: str = "call_{}") -> Mod
     return ModelResponse([ToolCallPart(*each, call_id.format(n)) for n, each in enumerate(calls)])
 
 
-def said() -> ModelResponse:
-    return ModelResponse([TextPart("Done.")])
-
-
-def answered(messages: Sequence[ModelMessage]) -> list[str]:
-    parts = (part for message in messages for part in message.parts)
-    return [str(part.content) for part in parts if isinstance(part, ToolReturnPart)]
-
-
 def test_a_run_that_begins_with_a_kept_response_repeats_what_its_calls_answered(
     mails: Mails, keep: Keep
 ) -> None:
-    first = asyncio.run(mails.agent(calling(ADD, MAIL), said()).run("Go")).all_messages()
+    first = asyncio.run(mails.agent(calling(ADD, MAIL)).run("Go")).all_messages()
     for _ in range(2):
-        resumed = asyncio.run(mails.agent(said()).run(message_history=keep(first[:2])))
-        assert answered(resumed.all_messages()) == ["Added S001.", "Sent 1"]
+        resumed = asyncio.run(mails.agent().run(message_history=keep(first[:2])))
+        assert [text for *_, text in answers(resumed.all_messages())] == ["Added S001.", "Sent 1"]
     assert (plans_of(mails.open()), mails.sent) == ([(0, 1)], ["ada"])
 
 
 def test_a_run_that_was_killed_in_a_call_does_not_begin_it_again(mails: Mails, keep: Keep) -> None:
     mails.kills = True
     with capture_run_messages() as messages, pytest.raises(KeyboardInterrupt):
-        asyncio.run(mails.agent(calling(ADD, MAIL), said()).run("Go"))
+        asyncio.run(mails.agent(calling(ADD, MAIL)).run("Go"))
     mails.kills = False
     history = next(messages[: n + 1] for n, each in enumerate(messages) if isinstance(each, ModelResponse))
-    resumed = asyncio.run(mails.agent(said()).run(message_history=keep(history)))
-    assert answered(resumed.all_messages()) == [
+    resumed = asyncio.run(mails.agent().run(message_history=keep(history)))
+    assert [text for *_, text in answers(resumed.all_messages())] == [
         "Added S001.",
         "mail may have taken effect: this call was begun before, and its result is not known. Check what it "
         "did before you call it again.",
@@ -366,7 +357,7 @@ def test_a_run_that_was_killed_in_a_call_does_not_begin_it_again(mails: Mails, k
 def test_turns_of_one_run_and_of_several_are_different_though_their_calls_have_one_id(mails: Mails) -> None:
     for _ in range(2):
         script = [calling(ADD, MAIL, call_id="call_0{}") for _ in range(2)]
-        asyncio.run(mails.agent(*script, said()).run("Go"))
+        asyncio.run(mails.agent(*script).run("Go"))
     assert (plans_of(mails.open()), mails.sent) == ([(0, 4)], ["ada"] * 4)
     assert mails.open().select_all(RepeatedIds) == ()
 
@@ -374,14 +365,14 @@ def test_turns_of_one_run_and_of_several_are_different_though_their_calls_have_o
 def test_a_response_that_a_model_gives_several_times_is_a_turn_each_time(mails: Mails) -> None:
     response = calling(ADD, MAIL)
     for _ in range(2):
-        asyncio.run(mails.agent(response, said()).run("Go"))
-    asyncio.run(mails.agent(response, response, said()).run("Go"))
+        asyncio.run(mails.agent(response).run("Go"))
+    asyncio.run(mails.agent(response, response).run("Go"))
     assert (plans_of(mails.open()), mails.sent) == ([(0, 4)], ["ada"] * 4)
 
 
 def test_a_kept_response_that_names_no_run_has_its_calls_made(mails: Mails) -> None:
-    first = asyncio.run(mails.agent(calling(ADD), said()).run("Go")).all_messages()
+    first = asyncio.run(mails.agent(calling(ADD)).run("Go")).all_messages()
     for message in first:
         message.run_id = None
-    asyncio.run(mails.agent(said()).run(message_history=first[:2]))
+    asyncio.run(mails.agent().run(message_history=first[:2]))
     assert plans_of(mails.open()) == [(0, 2)]

@@ -253,12 +253,13 @@ async def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
         ({"tools": Toolbox([add]), "session": Session()}, "the toolbox has its own session: omit session="),
         ({"plan_tools": ["mark"]}, f"'mark' is not a planning tool; they are {', '.join(PLAN_TOOLS)}"),
         ({"tools": [Tool(READ, "", add)]}, "two tools are named planning_read_plan"),
+        ({"ignore": "trace"}, "ignore must be a collection of names, got 'trace'"),
         *(
             ({"tools": given}, f"expected a Toolbox, a Section or an iterable of tools, got {kind}")
             for given, kind in (("planning_mark_step", "str"), (5, "int"), (None, "NoneType"))
         ),
     ],
-    ids=range(6),
+    ids=range(7),
 )
 def test_what_cannot_be_served_is_refused_at_once(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
@@ -330,25 +331,6 @@ async def test_a_tool_has_an_argument_that_it_declares_by_name(mode: str) -> Non
         {"sessionId": "call_made_up_1", "other": 1},
         {"other": 1},
     ]
-
-
-@in_both_eras
-async def test_the_host_says_which_arguments_are_dropped(mode: str) -> None:
-    async with Client(build_server(ignore=["trace"]), mode=mode) as client:
-        results = [
-            said(
-                await client.call_tool(
-                    "planning_setup_plan", {"objective": "A", "initial_steps": [], each: 1}
-                )
-            )
-            for each in ("trace", "action")
-        ]
-    assert results == [
-        "Plan set, no steps yet. Add them with planning_add_step.",
-        "error: Refused, nothing changed. action: unknown field; the fields are objective, initial_steps",
-    ]
-    with pytest.raises(TypeError, match=r"^ignore must be a collection of names, got 'trace'$"):
-        build_server(ignore="trace")
 
 
 READ = "planning_read_plan"

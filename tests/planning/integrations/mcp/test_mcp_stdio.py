@@ -253,41 +253,21 @@ def test_in_a_store_each_client_has_its_plan_unless_a_session_is_named(tmp_path:
     assert sorted(plan.objective for plan in plans if plan is not None) == ["A", "B"]
 
 
-def test_for_claude_code_its_tools_are_always_loaded_and_its_results_are_text() -> None:
-    sent = lines({"method": "tools/list"}, call("planning_setup_plan", objective="Read as text"))
-    _, messages = answered(sent, "--always-load", "--no-structured")
-    _, listed, planned = sorted(messages, key=lambda message: message["id"])
-    tools = listed["result"]["tools"]
-    assert [(each["_meta"], "outputSchema" in each) for each in tools] == [
-        ({"anthropic/alwaysLoad": True}, False)
-    ] * 6
-    assert "structuredContent" not in planned["result"]
-
-
-def test_the_settings_of_a_policy_are_taken() -> None:
+def test_the_options_of_its_tools_are_taken() -> None:
     options = ("--approval", "--evidence", "unique", "--dependencies", "--tools", "setup,mark")
-    _, messages = answered(
-        lines({"method": "tools/list"}, call("planning_setup_plan", objective="A", initial_steps=["One"])),
-        *options,
-    )
-    _, listed, planned = sorted(messages, key=lambda message: message["id"])
-    tools = {each["name"]: str(each["inputSchema"]) for each in listed["result"]["tools"]}
-    assert [*tools] == ["planning_setup_plan", "planning_mark_step"]
-    assert "depends_on" in tools["planning_setup_plan"]
-    assert "evidence" in tools["planning_mark_step"]
-    assert texts([planned]) == ["Plan set: S001. Ask the user to approve it first."]
-
-
-def test_the_arguments_that_are_dropped_can_be_named() -> None:
-    calls = [
-        call("planning_setup_plan", objective="A", initial_steps=[], **{name: 1})
-        for name in ("span", "action")
+    setting = [{"objective": "A", "initial_steps": ["One"], name: 1} for name in ("span", "action")]
+    sent = lines({"method": "tools/list"}, *(call("planning_setup_plan", **each) for each in setting))
+    _, messages = answered(sent, "--always-load", "--no-structured", "--ignore", "trace, span", *options)
+    _, listed, planned, _ = sorted(messages, key=lambda message: message["id"])
+    tools = listed["result"]["tools"]
+    names = ("planning_setup_plan", "planning_mark_step")
+    assert [(each["name"], each["_meta"], "outputSchema" in each) for each in tools] == [
+        (name, {"anthropic/alwaysLoad": True}, False) for name in names
     ]
-    code, messages = answered(lines(*calls), "--ignore", "trace, span")
-    assert (code, texts(messages)) == (
-        0,
-        [
-            SET,
-            "Refused, nothing changed. action: unknown field; the fields are objective, initial_steps",
-        ],
-    )
+    assert "structuredContent" not in planned["result"]
+    setup, marking = (str(each["inputSchema"]) for each in tools)
+    assert ("depends_on" in setup, "evidence" in marking) == (True, True)
+    assert texts(messages) == [
+        "Plan set: S001. Ask the user to approve it first.",
+        "Refused, nothing changed. action: unknown field; the fields are objective, initial_steps",
+    ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from frameworks import Answer, Call, Request, added_to, playing
+from frameworks import Answer, Call, Request, added_to, is_success, playing
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox
 from planning.integrations import anthropic, openai
@@ -100,8 +100,7 @@ class Completions:
 
     def answered(self, result: Any) -> Answer:
         call_id, text = (result[name] for name in self.answer)
-        failures = ("Refused, ", " was not called: ", " could not write: ", " cannot reach ")
-        return Answer(call_id, not any(each in text for each in failures), text)
+        return Answer(call_id, is_success(text), text)
 
 
 class Responses(Completions):

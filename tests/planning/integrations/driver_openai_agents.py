@@ -8,12 +8,10 @@ from typing import Any
 from agents import Agent, RunConfig, Runner, function_tool
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from agents.testing.model import ModelCall
-from frameworks import OWN, READING, Answer, Request, added_to, playing
+from frameworks import OWN, READING, Answer, Request, added_to, is_success, playing
 
 from planning import PlanPolicy
 from planning.integrations.openai_agents import planning_tools
-
-_FAILURES = ("Refused, ", " was not called: ", " could not write: ", " cannot reach ")
 
 
 class Run:
@@ -47,11 +45,7 @@ class Run:
     async def run(self, before: Any = None) -> tuple[list[Answer], Any]:
         result = await self.go([*(before or ()), {"role": "user", "content": "Go"}])
         answers = [
-            Answer(
-                each.raw_item["call_id"],
-                not any(failure in str(each.output) for failure in _FAILURES),
-                str(each.output),
-            )
+            Answer(each.raw_item["call_id"], is_success(str(each.output)), str(each.output))
             for each in result.new_items
             if each.type == "tool_call_output_item"
         ]

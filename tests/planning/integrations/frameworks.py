@@ -61,6 +61,12 @@ def added_to(message: str) -> str:
     return message.partition("\n\n")[2]
 
 
+def is_success(text: str) -> bool:
+    """Whether a text answers a call that was made, where nothing else says so."""
+    failures = ("Refused, ", " was not called: ", " could not write: ", " cannot reach ")
+    return not any(each in text for each in failures)
+
+
 def plans_of(*sessions: Any) -> list[tuple[int, int] | None]:
     plans = [session.select_latest(Plan) for session in sessions]
     return [None if plan is None else plan.progress for plan in plans]

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -26,7 +27,7 @@ from google.adk.sessions import InMemorySessionService
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
-from google.genai.types import Blob, Content, FunctionResponse, Part
+from google.genai.types import Content, FunctionResponse, Part
 
 from planning import ApprovePlan, PlanPolicy
 from planning.integrations.google_adk import PlanningToolset
@@ -114,26 +115,20 @@ async def test_a_model_class_that_splits_a_content_reads_the_plan_in_the_answer_
 class Connection(BaseLlmConnection):
     """A live connection whose model makes a plan when the user has spoken, and then ends its turn."""
 
+    send_history = send_realtime = AsyncMock(side_effect=AssertionError)
+    close = AsyncMock()
+
     def __init__(self) -> None:
         self.answers = asyncio.Queue[LlmResponse]()
-
-    async def send_history(self, history: list[Content]) -> None:
-        raise AssertionError
 
     async def send_content(self, content: Content) -> None:
         is_users = any(part.text for part in content.parts or ())
         for answer in [turn(SHOP, mark("S001"))] if is_users else [said(), LlmResponse(turn_complete=True)]:
             self.answers.put_nowait(answer)
 
-    async def send_realtime(self, blob: Blob) -> None:
-        raise AssertionError
-
     async def receive(self) -> AsyncGenerator[LlmResponse, None]:
         while True:
             yield await self.answers.get()
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
 
 class Live(ScriptedLlm):

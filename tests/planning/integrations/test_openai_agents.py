@@ -461,7 +461,11 @@ def test_a_call_that_failed_is_no_evidence() -> None:
     assert "a password" not in str([each.events for each in session.history()])
 
 
-@function_tool(needs_approval=lambda _ctx, arguments, _call_id: bool(arguments))
+async def is_large(_: RunContextWrapper[Any], arguments: dict[str, Any], _call_id: str) -> bool:
+    return bool(arguments)
+
+
+@function_tool(needs_approval=is_large)
 def pay(amount: int) -> str:
     """Pay."""
     return str(amount)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,7 +34,6 @@ from planning.plan.facts import EvidenceCall
 from planning.tools import Tool
 from planning.tools.once import RepeatedIds
 from session import Session, SnapshotError
-from session.stores import SqliteStore
 
 Turn = str | list[tuple[str, Any]]
 
@@ -285,15 +283,9 @@ Keep = Callable[[Sequence[ModelMessage]], list[ModelMessage]]
 class Mails:
     """A session, which has a store or not, and a tool that must not run twice."""
 
-    def __init__(self, path: Path | None) -> None:
-        self.path, self.sent, self.kills = path, list[str](), False
-        self.memory = Session()
+    def __init__(self, opens: Callable[[], Session]) -> None:
+        self.open, self.sent, self.kills = opens, list[str](), False
         self.open().dispatch(SetupPlan("Fix the login"))
-
-    def open(self) -> Session:
-        session = self.memory if self.path is None else Session(session_id="a", store=SqliteStore(self.path))
-        register_plan(session)
-        return session
 
     def mail(self, arguments: dict[str, str]) -> str:
         self.sent.append(arguments["to"])
@@ -310,8 +302,10 @@ class Mails:
 
 
 @pytest.fixture(params=["memory", "a file"])
-def mails(request: pytest.FixtureRequest, tmp_path: Path) -> Mails:
-    return Mails(tmp_path / "plans.db" if request.param == "a file" else None)
+def mails(request: pytest.FixtureRequest, opens: Callable[[], Session]) -> Mails:
+    memory = Session()
+    register_plan(memory)
+    return Mails(opens if request.param == "a file" else lambda: memory)
 
 
 @pytest.fixture(params=["objects", "JSON", "the last two"])

@@ -185,28 +185,25 @@ class TestHumanInTheLoop:
         ]
 
 
-class TestSessionOf:
-    @pytest.mark.parametrize("kind", ["none", "memory", "store"])
-    def test_each_result_keeps_its_plan_whatever_is_read_and_done_later(
-        self, kind: str, stored: Session
-    ) -> None:
-        session = {"none": None, "memory": Session(), "store": stored}[kind]
-        script = [turn(SHOP, prefix="a"), said(), turn(mark("S001"), prefix="b"), said()]
-        agent, model = agent_of(script, session)
-        planning = PlanningMiddleware(session)
-        first = agent.invoke(ASKED, thread("A"))
-        assert text_of(planning.session_of(first)) == OPEN
-        more = {*first["planning"]} - {"session_id", "since", "version"}
-        assert more == (set() if kind == "store" else {"plan", "slices", "changed", "step"})
-        old = agent.get_state(thread("A")).config
-        second = agent.invoke(ASKED, thread("A"))
-        assert [text_of(planning.session_of(each)) for each in (second, first, second)] == [HALF, OPEN, HALF]
+@pytest.mark.parametrize("kind", ["none", "memory", "store"])
+def test_each_result_keeps_its_plan_whatever_is_read_and_done_later(kind: str, stored: Session) -> None:
+    session = {"none": None, "memory": Session(), "store": stored}[kind]
+    script = [turn(SHOP, prefix="a"), said(), turn(mark("S001"), prefix="b"), said()]
+    agent, model = agent_of(script, session)
+    planning = PlanningMiddleware(session)
+    first = agent.invoke(ASKED, thread("A"))
+    assert text_of(planning.session_of(first)) == OPEN
+    more = {*first["planning"]} - {"session_id", "since", "version"}
+    assert more == (set() if kind == "store" else {"plan", "slices", "changed", "step"})
+    old = agent.get_state(thread("A")).config
+    second = agent.invoke(ASKED, thread("A"))
+    assert [text_of(planning.session_of(each)) for each in (second, first, second)] == [HALF, OPEN, HALF]
 
-        model.script = [turn(mark("S002"), prefix="c"), said()]
-        agent.invoke(ASKED, old)
-        fork = agent.get_state(thread("A")).values
-        read = [text_of(planning.session_of(each)) for each in (fork, second, first, fork)]
-        assert read == [OTHER, HALF, OPEN, OTHER]
+    model.script = [turn(mark("S002"), prefix="c"), said()]
+    agent.invoke(ASKED, old)
+    fork = agent.get_state(thread("A")).values
+    read = [text_of(planning.session_of(each)) for each in (fork, second, first, fork)]
+    assert read == [OTHER, HALF, OPEN, OTHER]
 
 
 class TestInput:
@@ -265,30 +262,27 @@ class TestInput:
         )
 
 
-class TestStore:
-    def test_a_store_that_is_busy_when_the_run_begins_is_gone_back_to_later(
-        self, stored: Session, path: Path
-    ) -> None:
-        agent, model = agent_of([turn(SHOP, prefix="a"), said()], stored)
-        agent.invoke(ASKED, thread("A"))
-        old = agent.get_state(thread("A")).config
-        model.script = [turn(mark("S001"), prefix="b"), said()]
-        agent.invoke(ASKED, thread("A"))
+def test_a_store_that_is_busy_when_the_run_begins_is_gone_back_to_later(stored: Session, path: Path) -> None:
+    agent, model = agent_of([turn(SHOP, prefix="a"), said()], stored)
+    agent.invoke(ASKED, thread("A"))
+    old = agent.get_state(thread("A")).config
+    model.script = [turn(mark("S001"), prefix="b"), said()]
+    agent.invoke(ASKED, thread("A"))
 
-        with ExitStack() as busy:
-            other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            busy.enter_context(closing(other)).execute("BEGIN IMMEDIATE")
-            script = [turn(mark("S002"), prefix="c"), said()]
+    with ExitStack() as busy:
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        busy.enter_context(closing(other)).execute("BEGIN IMMEDIATE")
+        script = [turn(mark("S002"), prefix="c"), said()]
 
-            def play(_: list[BaseMessage]) -> AIMessage:
-                busy.close()
-                return script.pop(0)
+        def play(_: list[BaseMessage]) -> AIMessage:
+            busy.close()
+            return script.pop(0)
 
-            model.script = play
-            model.requests.clear()
-            agent.invoke(ASKED, old)
-        assert str(model.requests[0][-1].content).startswith("The plan cannot be read now: ")
-        assert text_of(stored) == OTHER
+        model.script = play
+        model.requests.clear()
+        agent.invoke(ASKED, old)
+    assert str(model.requests[0][-1].content).startswith("The plan cannot be read now: ")
+    assert text_of(stored) == OTHER
 
 
 WORK: Call = ("work", {"on": "shelves"})

@@ -65,20 +65,6 @@ def plan_of(messages: list[Any]) -> str:
     )
 
 
-def phone_of(*failures: Exception) -> Any:
-    """A tool that fails so often."""
-    left = list(failures)
-
-    @langchain_tool
-    def phone() -> str:
-        """Phone the landlord."""
-        if left:
-            raise left.pop()
-        return "He agrees."
-
-    return phone
-
-
 def reminder_in(request: list[BaseMessage]) -> str:
     return added_to(str(request[-1].content))
 
@@ -124,7 +110,15 @@ def test_a_fork_of_the_turn_before_its_calls_replaces_them(session: Session) -> 
 def test_a_turn_that_was_cut_short_is_finished_and_no_call_is_made_twice(
     opens: Callable[[], Session], is_stored: bool, is_async: bool
 ) -> None:
-    saver, phone = InMemorySaver(), phone_of(RuntimeError("the line is cut"))
+    saver, failures = InMemorySaver(), [RuntimeError("the line is cut")]
+
+    @langchain_tool
+    def phone() -> str:
+        """Phone the landlord."""
+        if failures:
+            raise failures.pop()
+        return "He agrees."
+
     script = [turn(setup("Open the shop", "Rent a room"), ("phone", {}), mark("S001")), said()]
     first = opens() if is_stored else Session()
     agent, _ = agent_of(first, script, saver, tools=[phone])
@@ -342,26 +336,20 @@ def test_a_run_that_resumes_keeps_what_was_done_beside_its_question(names: bool)
     assert rewinds(session) == 0
 
 
-def supervised(session: Session) -> tuple[Any, ScriptedModel]:
-    """A supervisor that delegates each step to an agent, one turn after the other."""
+@pytest.mark.parametrize("messages", [1, 2, 3, 4])
+@pytest.mark.parametrize("names", [False, True])
+def test_a_supervisor_goes_back_once_and_keeps_what_its_agents_do_then(messages: int, names: bool) -> None:
+    """Its agents get a step each, one turn after the other."""
+    session = planned()
 
     @langchain_tool
     def delegate(step_id: str) -> str:
         """Delegate."""
         return str(worker(session, marking(step_id)).invoke(asked())["messages"][-1].content)
 
-    model = ScriptedModel(
-        script=[calls(("delegate", {"step_id": each})) for each in ("S001", "S002")] + [said()]
-    )
-    middleware = [PlanningMiddleware(session)]
-    return create_agent(model, tools=[delegate], middleware=middleware, checkpointer=InMemorySaver()), model
-
-
-@pytest.mark.parametrize("messages", [1, 2, 3, 4])
-@pytest.mark.parametrize("names", [False, True])
-def test_a_supervisor_goes_back_once_and_keeps_what_its_agents_do_then(messages: int, names: bool) -> None:
-    session = planned()
-    agent, model = supervised(session)
+    delegations = [calls(("delegate", {"step_id": each})) for each in ("S001", "S002")]
+    model, middleware = ScriptedModel(script=[*delegations, said()]), [PlanningMiddleware(session)]
+    agent: Any = create_agent(model, tools=[delegate], middleware=middleware, checkpointer=InMemorySaver())
     agent.invoke(asked(), A)
     assert statuses(session) == ["done", "done"]
     old = next(each for each in agent.get_state_history(A) if len(each.values["messages"]) == messages)

@@ -15,6 +15,7 @@ pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '
 from agents import (
     Agent,
     RunConfig,
+    RunContextWrapper,
     RunHooks,
     Runner,
     RunState,
@@ -167,52 +168,49 @@ class TestRequests:
         assert not planning_tools(Session(), tools=[patient]).run_config(said).trace_include_sensitive_data
 
 
-class TestCalls:
-    def test_a_handoff_keeps_the_plan_and_names_the_agent_that_acts(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        model = script(
-            [SHOP], [("transfer_to_worker", {})], [mark("S001")], [("transfer_to_writer", {})], "Done."
-        )
-        writer = Agent("writer", model=model, instructions="You write.")
-        worker = Agent("worker", model=model, tools=planning, handoffs=[writer])
-        run_async(planning, Agent("clerk", model=model, tools=planning, handoffs=[worker]))
-        assert [each.actor for each in session.select_all(ToolInvoked)] == ["clerk", "worker"]
-        assert tails(model) == ["", OPEN, OPEN, HALF, ""]
-        assert model.calls[-1].system_instructions == "You write."
-
-
-class TestSessions:
-    def test_the_session_may_be_found_by_the_context_of_the_run_and_the_actor_given(self) -> None:
-        def of_context(user: dict[str, Session]) -> Session:
-            return user["session"]
-
-        user = {"session": Session()}
-        planning = planning_tools(of_context, actor="ann")
-        agent, model = agent_of(planning, [SHOP], "Done.")
-        run_async(planning, agent, context=user)
-        assert tails(model) == ["", OPEN]
-        assert text_of(user["session"]) == OPEN
-        assert [each.actor for each in user["session"].history()] == ["ann"]
-
-
-class TestRepeats:
-    @pytest.mark.parametrize(
-        ("item_id", "said"),
-        [
-            ("fc_6790a1b2c3d4e5f60718293a4b5c6d{}", ["Added S003."] * 2),
-            *((counted, ["Added S003.", "Added S004."]) for counted in ("fc_{}", "__fake_id__")),
-        ],
-        ids=["of the response", "counted", "made up"],
+def test_a_handoff_keeps_the_plan_and_names_the_agent_that_acts() -> None:
+    session = Session()
+    planning = planning_tools(session)
+    model = script(
+        [SHOP], [("transfer_to_worker", {})], [mark("S001")], [("transfer_to_writer", {})], "Done."
     )
-    def test_a_call_is_made_once_where_its_id_names_the_response(self, item_id: str, said: list[str]) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        add = ("planning_add_step", {"steps": ["Paint it"]})
-        run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
-        agents = [Agent("clerk", model=script([add], "Done.", item_id=item_id), tools=planning) for _ in said]
-        assert [outputs(run_async(planning, agent)) for agent in agents] == [[each] for each in said]
-        assert len(session.select_all(ToolInvoked)) == 1 + len({*said})
+    writer = Agent("writer", model=model, instructions="You write.")
+    worker = Agent("worker", model=model, tools=planning, handoffs=[writer])
+    run_async(planning, Agent("clerk", model=model, tools=planning, handoffs=[worker]))
+    assert [each.actor for each in session.select_all(ToolInvoked)] == ["clerk", "worker"]
+    assert tails(model) == ["", OPEN, OPEN, HALF, ""]
+    assert model.calls[-1].system_instructions == "You write."
+
+
+def test_the_session_may_be_found_by_the_context_of_the_run_and_the_actor_given() -> None:
+    def of_context(user: dict[str, Session]) -> Session:
+        return user["session"]
+
+    user = {"session": Session()}
+    planning = planning_tools(of_context, actor="ann")
+    agent, model = agent_of(planning, [SHOP], "Done.")
+    run_async(planning, agent, context=user)
+    assert tails(model) == ["", OPEN]
+    assert text_of(user["session"]) == OPEN
+    assert [each.actor for each in user["session"].history()] == ["ann"]
+
+
+@pytest.mark.parametrize(
+    ("item_id", "said"),
+    [
+        ("fc_6790a1b2c3d4e5f60718293a4b5c6d{}", ["Added S003."] * 2),
+        *((counted, ["Added S003.", "Added S004."]) for counted in ("fc_{}", "__fake_id__")),
+    ],
+    ids=["of the response", "counted", "made up"],
+)
+def test_a_call_is_made_once_where_its_id_names_the_response(item_id: str, said: list[str]) -> None:
+    session = Session()
+    planning = planning_tools(session)
+    add = ("planning_add_step", {"steps": ["Paint it"]})
+    run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
+    agents = [Agent("clerk", model=script([add], "Done.", item_id=item_id), tools=planning) for _ in said]
+    assert [outputs(run_async(planning, agent)) for agent in agents] == [[each] for each in said]
+    assert len(session.select_all(ToolInvoked)) == 1 + len({*said})
 
 
 @pytest.mark.parametrize("model_of", [OpenAIResponsesModel, OpenAIChatCompletionsModel])

@@ -16,7 +16,7 @@ from mcp.client.session import IncomingMessage
 from mcp_served import connecting, in_both_eras, over_both, over_http, said
 from syrupy.assertion import SnapshotAssertion
 
-from planning import MarkStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
+from planning import MarkStep, Plan, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox, register_plan
 from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.planning_section import PlanningStrategy, section_body
@@ -57,16 +57,6 @@ async def test_a_result_is_the_message_and_the_plan_as_it_is_then(way: str, mode
 def shout(word: str) -> dict[str, str]:
     """Shouts."""
     return {"shouted": word.upper()}
-
-
-@in_both_eras
-async def test_tools_that_are_always_loaded_say_so_and_otherwise_nothing_is_said(mode: str) -> None:
-    said_of_tools = []
-    for always_load in (True, False):
-        server = build_server([Tool("shout", "Shouts.", shout)], always_load=always_load)
-        async with Client(server, mode=mode) as client:
-            said_of_tools.append([each.meta for each in (await client.list_tools()).tools])
-    assert said_of_tools == [[{"anthropic/alwaysLoad": True}] * 7, [None] * 7]
 
 
 @in_both_eras
@@ -251,7 +241,14 @@ async def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
     ("wrong", "message"),
     [
         ({"tools": Toolbox([add]), "session": Session()}, "the toolbox has its own session: omit session="),
-        ({"plan_tools": ["mark"]}, f"'mark' is not a planning tool; they are {', '.join(PLAN_TOOLS)}"),
+        (
+            {"tools": PlanningToolsSection(session=Session()), "policy": PlanPolicy(approval=True)},
+            "the toolbox has its own policy: omit policy=",
+        ),
+        (
+            {"plan_tools": ["planning_move_step"]},
+            f"'planning_move_step' is not a planning tool; they are {', '.join(PLAN_TOOLS)}",
+        ),
         ({"tools": [Tool(READ, "", add)]}, "two tools are named planning_read_plan"),
         ({"ignore": "trace"}, "ignore must be a collection of names, got 'trace'"),
         *(
@@ -259,7 +256,7 @@ async def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
             for given, kind in (("planning_mark_step", "str"), (5, "int"), (None, "NoneType"))
         ),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_what_cannot_be_served_is_refused_at_once(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:

@@ -168,6 +168,12 @@ class TestRequests:
         assert not planning_tools(Session(), tools=[patient]).run_config(said).trace_include_sensitive_data
 
 
+def test_a_call_of_an_unknown_tool_is_answered_by_the_sdk() -> None:
+    planning = planning_tools(Session())
+    agent, _ = agent_of(planning, [("finish", {})], "Done.")
+    assert outputs(run_async(planning, agent)) == ["Tool 'finish' not found."]
+
+
 def test_a_handoff_keeps_the_plan_and_names_the_agent_that_acts() -> None:
     session = Session()
     planning = planning_tools(session)

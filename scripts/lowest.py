@@ -65,11 +65,7 @@ TESTS = {
         f"{FRAMEWORKS}/test_provider_clients.py",
         *PROMISES,
     ],
-    "openai-agents": [
-        f"{FRAMEWORKS}/test_openai_agents.py",
-        f"{FRAMEWORKS}/test_openai_agents_policy.py",
-        *PROMISES,
-    ],
+    "openai-agents": [f"{FRAMEWORKS}/test_openai_agents.py", *PROMISES],
     "anthropic": [f"{FRAMEWORKS}/test_provider_clients.py", *PROMISES],
     "testing": ["tests/planning/testing", "tests/session/test_session_machine.py"],
     "mcp": [f"{FRAMEWORKS}/mcp", *PROMISES],

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from frameworks import Answer, Call, Request, added_to, playing
+from frameworks import Answer, Call, Request, added_to, is_success, playing
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox
 from planning.integrations import anthropic, openai
@@ -15,8 +15,6 @@ from planning.prompt import Prompt
 from planning.tools import Tool
 from planning.tools.errors import ContextInvalid
 from session import StoreError
-
-__all__ = ["Completions", "Messages", "Responses", "blocks", "chat", "items"]
 
 
 def sent(arguments: Any) -> str:
@@ -102,8 +100,7 @@ class Completions:
 
     def answered(self, result: Any) -> Answer:
         call_id, text = (result[name] for name in self.answer)
-        failures = ("Refused, ", " was not called: ", " could not write: ", " cannot reach ")
-        return Answer(call_id, not any(each in text for each in failures), text)
+        return Answer(call_id, is_success(text), text)
 
 
 class Responses(Completions):

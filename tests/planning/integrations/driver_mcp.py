@@ -14,8 +14,6 @@ from planning import PlanPolicy
 from planning.integrations.mcp import build_server
 from planning.tools import Tool
 
-__all__ = ["Auto", "Legacy"]
-
 
 class Auto:
     """A client that agrees with the server on a protocol."""

@@ -8,14 +8,10 @@ from typing import Any
 from agents import Agent, RunConfig, Runner, function_tool
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from agents.testing.model import ModelCall
-from frameworks import READING, Answer, Request, added_to, playing
+from frameworks import OWN, READING, Answer, Request, added_to, is_success, playing
 
 from planning import PlanPolicy
 from planning.integrations.openai_agents import planning_tools
-
-__all__ = ["Run", "Streamed"]
-
-_FAILURES = ("Refused, ", " was not called: ", " could not write: ", " cannot reach ")
 
 
 class Run:
@@ -28,7 +24,7 @@ class Run:
         planning = planning_tools(session, tools=given, policy=policy, read_only=READING)
         model = ScriptedModel([ModelStep.respond(self.play)] * 100)
         self.config = planning.run_config(RunConfig(tracing_disabled=True))
-        self.agent = Agent("clerk", model=model, tools=planning)
+        self.agent = Agent("clerk", model=model, tools=planning, instructions=OWN)
 
     def play(self, call: ModelCall) -> list[Any]:
         offered: list[Any] = call.tools
@@ -49,11 +45,7 @@ class Run:
     async def run(self, before: Any = None) -> tuple[list[Answer], Any]:
         result = await self.go([*(before or ()), {"role": "user", "content": "Go"}])
         answers = [
-            Answer(
-                each.raw_item["call_id"],
-                not any(failure in str(each.output) for failure in _FAILURES),
-                str(each.output),
-            )
+            Answer(each.raw_item["call_id"], is_success(str(each.output)), str(each.output))
             for each in result.new_items
             if each.type == "tool_call_output_item"
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from frameworks import READING, Answer, Request, playing
+from frameworks import OWN, READING, Answer, Request, playing
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,
@@ -21,8 +21,6 @@ from planning import PlanPolicy
 from planning.integrations.pydantic_ai import Planning
 from planning.tools import Tool
 
-__all__ = ["Followed", "Run"]
-
 
 class Run:
     follows = False
@@ -33,7 +31,8 @@ class Run:
         planning = Planning(
             session, tools=tools, follow_history=self.follows, policy=policy, read_only=READING
         )
-        self.agent = Agent(FunctionModel(self.play), capabilities=[planning], tools=others, name="clerk")
+        model = FunctionModel(self.play)
+        self.agent = Agent(model, capabilities=[planning], tools=others, name="clerk", instructions=OWN)
 
     def play(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         parts = [

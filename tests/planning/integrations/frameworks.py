@@ -25,6 +25,8 @@ Call = tuple[str, Any]
 """A tool's name and the arguments; text is sent as it is."""
 Turns = Sequence[Sequence[Call]]
 READ: Call = ("planning_read_plan", {})
+OWN = "You run a shop."
+"""The instructions of the host for each framework's agent."""
 READING = ("look",)
 """The tools of the agents' own that change nothing."""
 
@@ -57,6 +59,12 @@ def text_of(session: Any) -> str:
 def added_to(message: str) -> str:
     """What a request adds to a message whose own text is one paragraph."""
     return message.partition("\n\n")[2]
+
+
+def is_success(text: str) -> bool:
+    """Whether a text answers a call that was made, where nothing else says so."""
+    failures = ("Refused, ", " was not called: ", " could not write: ", " cannot reach ")
+    return not any(each in text for each in failures)
 
 
 def plans_of(*sessions: Any) -> list[tuple[int, int] | None]:
@@ -183,19 +191,26 @@ class EntryPoint:
 
     Attributes:
         name: Its name.
-        driver: The module and the class of the driver.
-        page: Its page in ``docs/frameworks``.
+        driver: The module of the driver, behind ``driver_``, and the class.
         needs: The module of the framework; the tests are skipped without it.
-        keeps_position: Whether the framework's own state says which session and version it is of.
         cannot: The promises that it does not keep, each with what the page says about it.
     """
 
     name: str
     driver: str
-    page: str
     needs: str
-    keeps_position: bool = False
     cannot: Mapping[str, str] = {}
+
+    @property
+    def page(self) -> str:
+        """Its page in ``docs/frameworks``."""
+        module = self.driver.partition(":")[0]
+        return f"{(self.name.split('_')[0] if module == 'clients' else module).replace('_', '-')}.md"
+
+    @property
+    def keeps_position(self) -> bool:
+        """Whether the framework's own state says which session and version it is of."""
+        return self.needs in {"langchain", "pydantic_ai", "google.adk"}
 
     def agent(
         self,
@@ -207,7 +222,7 @@ class EntryPoint:
         """An agent; skips the test where the framework is not installed."""
         pytest.importorskip(self.needs, reason=f"{self.name} needs {self.needs}")
         module, _, name = self.driver.partition(":")
-        made: Driver = getattr(import_module(module), name)(session, tools, policy, **others)
+        made: Driver = getattr(import_module(f"driver_{module}"), name)(session, tools, policy, **others)
         return made
 
     def play(self, session: Any, turns: Turns, tools: Iterable[Tool] | Toolbox = ()) -> Talk:
@@ -287,61 +302,25 @@ BY_MCP = {
     "foreign": NO_CONVERSATION,
 }
 
-BY_ADK = "ADK's model class reads the arguments"
+BY_ADK = {"not JSON": "ADK's model class reads the arguments"}
 
+BY_HISTORY = {"rewind": "With your own session nothing is rewound, whatever the history", **BY_PYDANTIC_AI}
 TABLE = [
-    EntryPoint("openai", "driver_clients:Completions", "openai.md", "planning", cannot={"rewind": BY_HAND}),
-    EntryPoint(
-        "openai_responses", "driver_clients:Responses", "openai.md", "planning", cannot={"rewind": BY_HAND}
-    ),
-    EntryPoint(
-        "anthropic", "driver_clients:Messages", "anthropic.md", "planning", cannot={"rewind": AS_WITH_OPENAI}
-    ),
-    EntryPoint("langchain", "driver_langchain:Invoked", "langchain.md", "langchain", True),
-    EntryPoint("langchain_async", "driver_langchain:Awaited", "langchain.md", "langchain", True),
-    EntryPoint("langchain_stream", "driver_langchain:Streamed", "langchain.md", "langchain", True),
-    EntryPoint(
-        "pydantic_ai",
-        "driver_pydantic_ai:Run",
-        "pydantic-ai.md",
-        "pydantic_ai",
-        True,
-        {"rewind": "With your own session nothing is rewound, whatever the history", **BY_PYDANTIC_AI},
-    ),
-    EntryPoint(
-        "pydantic_ai_follow_history",
-        "driver_pydantic_ai:Followed",
-        "pydantic-ai.md",
-        "pydantic_ai",
-        True,
-        BY_PYDANTIC_AI,
-    ),
-    EntryPoint(
-        "openai_agents", "driver_openai_agents:Run", "openai-agents.md", "agents", cannot=BY_OPENAI_AGENTS
-    ),
-    EntryPoint(
-        "openai_agents_stream",
-        "driver_openai_agents:Streamed",
-        "openai-agents.md",
-        "agents",
-        cannot=BY_OPENAI_AGENTS,
-    ),
-    EntryPoint(
-        "google_adk", "driver_google_adk:Run", "google-adk.md", "google.adk", True, {"not JSON": BY_ADK}
-    ),
-    EntryPoint(
-        "google_adk_stream",
-        "driver_google_adk:Streamed",
-        "google-adk.md",
-        "google.adk",
-        True,
-        {"not JSON": BY_ADK},
-    ),
-    EntryPoint(
-        "google_adk_sync", "driver_google_adk:Sync", "google-adk.md", "google.adk", True, {"not JSON": BY_ADK}
-    ),
-    EntryPoint("mcp", "driver_mcp:Auto", "mcp.md", "mcp", cannot=BY_MCP),
-    EntryPoint("mcp_legacy", "driver_mcp:Legacy", "mcp.md", "mcp", cannot=BY_MCP),
+    EntryPoint("openai", "clients:Completions", "planning", {"rewind": BY_HAND}),
+    EntryPoint("openai_responses", "clients:Responses", "planning", {"rewind": BY_HAND}),
+    EntryPoint("anthropic", "clients:Messages", "planning", {"rewind": AS_WITH_OPENAI}),
+    EntryPoint("langchain", "langchain:Invoked", "langchain"),
+    EntryPoint("langchain_async", "langchain:Awaited", "langchain"),
+    EntryPoint("langchain_stream", "langchain:Streamed", "langchain"),
+    EntryPoint("pydantic_ai", "pydantic_ai:Run", "pydantic_ai", BY_HISTORY),
+    EntryPoint("pydantic_ai_follow_history", "pydantic_ai:Followed", "pydantic_ai", BY_PYDANTIC_AI),
+    EntryPoint("openai_agents", "openai_agents:Run", "agents", BY_OPENAI_AGENTS),
+    EntryPoint("openai_agents_stream", "openai_agents:Streamed", "agents", BY_OPENAI_AGENTS),
+    EntryPoint("google_adk", "google_adk:Run", "google.adk", BY_ADK),
+    EntryPoint("google_adk_stream", "google_adk:Streamed", "google.adk", BY_ADK),
+    EntryPoint("google_adk_sync", "google_adk:Sync", "google.adk", BY_ADK),
+    EntryPoint("mcp", "mcp:Auto", "mcp", BY_MCP),
+    EntryPoint("mcp_legacy", "mcp:Legacy", "mcp", BY_MCP),
 ]
 
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from frameworks import PROMISES, TABLE, EntryPoint
+from frameworks import OWN, PROMISES, TABLE, EntryPoint
 
 from session import Session
 
@@ -33,7 +33,9 @@ def test_the_comparison_has_an_entry_point_with_its_characters_and_what_it_canno
         {"name": name, "description": text, "parameters": schema}
         for name, (text, schema) in request.tools.items()
     ]
-    added = json.dumps({"system": request.system, "tools": about}, separators=(",", ":"))
+    added = json.dumps(
+        {"system": request.system.removeprefix(f"{OWN}\n\n"), "tools": about}, separators=(",", ":")
+    )
     rows = re.findall(r"^\| \[.+\]\((.+)\) \| (.*`.*) \| ([\d,]+) \| (.*?) ?\|$", COMPARED, re.MULTILINE)
     (row,) = [row for row in rows if f"`{entry.name}`" in row[1].split(", ")]
     assert row == (entry.page, row[1], f"{len(added):,}", ", ".join(entry.cannot))

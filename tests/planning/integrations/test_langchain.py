@@ -1,28 +1,60 @@
-"""The plan of an agent of LangChain's create_agent, in LangGraph's own loop."""
+"""The plan of an agent of LangChain's create_agent, in LangGraph's own loop: its state, and a policy."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from frameworks import HALF, OPEN, OTHER, SHOP, mark, planned, setup, text_of
+from driver_langchain import ScriptedModel, said, turn
+from frameworks import (
+    HALF,
+    OPEN,
+    OTHER,
+    SHOP,
+    Call,
+    facts_of,
+    mark,
+    planned,
+    setup,
+    text_of,
+)
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, InterruptOnConfig
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, ToolMessage
+from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
 from langchain_core.messages.tool import tool_call_chunk as create_tool_call_chunk
-from langchain_models import ScriptedModel, said, turn
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.types import Command
+from syrupy.assertion import SnapshotAssertion
 
-from planning import PlanningStrategy, PlanningToolsSection
-from planning.integrations.langchain import PlanningMiddleware, PlanningState
-from session import Session, ToolInvoked, select_all
+from planning import (
+    ApprovePlan,
+    ClearPlan,
+    PlanningStrategy,
+    PlanningToolsSection,
+    PlanPolicy,
+    RejectPlan,
+    UpdateStep,
+)
+from planning.integrations.langchain import PlanningMiddleware
+from planning.plan.facts import EvidenceCall, PlanFacts
+from session import Session, SnapshotError, ToolInvoked, select_all
+from session.stores import SqliteStore
 
 ASKED = {"messages": [HumanMessage("Go")]}
 
@@ -45,15 +77,6 @@ def answers(messages: list[AnyMessage]) -> list[tuple[str, str, str]]:
         for each in messages
         if isinstance(each, ToolMessage)
     ]
-
-
-def test_the_section_follows_your_system_prompt_and_the_reminder_is_not_kept() -> None:
-    agent, model = agent_of([turn(SHOP), said()], Session(), system_prompt="You run a shop.")
-    result = agent.invoke(ASKED, thread("A"))
-    body = PlanningToolsSection(session=Session()).body()
-    assert model.requests[0][0].content == f"You run a shop.\n\n## Planning\n\n{body}"
-    kinds = [type(each).__name__ for each in result["messages"]]
-    assert kinds == ["HumanMessage", "AIMessage", "ToolMessage", "AIMessage"]
 
 
 def test_parts_of_a_message_stay_before_the_reminder() -> None:
@@ -119,25 +142,6 @@ def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
         assert model.requests[0][0].content == f"## Planning\n\n{section.body()}"
 
 
-def test_an_agent_in_a_graph_of_its_own_keeps_its_plan() -> None:
-    session = Session()
-    model = ScriptedModel(script=[turn(SHOP), said(), turn(mark("S001")), said()])
-    agent = create_agent(model, middleware=[PlanningMiddleware(session)])
-    builder = StateGraph(PlanningState)
-    builder.add_node("agent", agent)
-    builder.add_edge(START, "agent")
-    graph: Any = builder.compile(checkpointer=InMemorySaver())
-
-    graph.invoke(ASKED, thread("A"))
-    after_first = graph.get_state(thread("A")).config
-    graph.invoke(ASKED, thread("A"))
-    assert text_of(session) == HALF
-
-    model.script = [turn(mark("S002")), said()]
-    graph.invoke(ASKED, after_first)
-    assert text_of(session) == OTHER
-
-
 class TestHumanInTheLoop:
     @pytest.mark.parametrize("mode", ["batched", "per_call"])
     @pytest.mark.parametrize("is_first", [True, False])
@@ -181,17 +185,291 @@ class TestHumanInTheLoop:
         ]
 
 
-def test_calls_keep_their_order_when_their_ids_were_used_in_an_earlier_turn() -> None:
-    class Late(AgentMiddleware[Any, Any, Any]):
-        async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-            await asyncio.sleep(0.05 if request.tool_call["id"] == "c1" else 0)
-            return await handler(request)
+@pytest.mark.parametrize("kind", ["none", "memory", "store"])
+def test_each_result_keeps_its_plan_whatever_is_read_and_done_later(kind: str, stored: Session) -> None:
+    session = {"none": None, "memory": Session(), "store": stored}[kind]
+    script = [turn(SHOP, prefix="a"), said(), turn(mark("S001"), prefix="b"), said()]
+    agent, model = agent_of(script, session)
+    planning = PlanningMiddleware(session)
+    first = agent.invoke(ASKED, thread("A"))
+    assert text_of(planning.session_of(first)) == OPEN
+    more = {*first["planning"]} - {"session_id", "since", "version"}
+    assert more == (set() if kind == "store" else {"plan", "slices", "changed", "step"})
+    old = agent.get_state(thread("A")).config
+    second = agent.invoke(ASKED, thread("A"))
+    assert [text_of(planning.session_of(each)) for each in (second, first, second)] == [HALF, OPEN, HALF]
 
-    def added(title: str) -> tuple[str, dict[str, Any]]:
-        return "planning_add_step", {"steps": [{"title": title}]}
+    model.script = [turn(mark("S002"), prefix="c"), said()]
+    agent.invoke(ASKED, old)
+    fork = agent.get_state(thread("A")).values
+    read = [text_of(planning.session_of(each)) for each in (fork, second, first, fork)]
+    assert read == [OTHER, HALF, OPEN, OTHER]
 
+
+class TestInput:
+    def test_it_is_no_input_of_the_agent(self) -> None:
+        session = Session()
+        agent, model = agent_of([turn(SHOP, prefix="a"), said()], session)
+        assert "planning" not in agent.get_input_jsonschema()["properties"]
+        first = agent.invoke(ASKED, thread("A"))
+        model.script = [turn(mark("S001"), prefix="b"), said(), said()]
+        agent.invoke(ASKED, thread("A"))
+        for sent in (first["planning"], {"plan": ["Mine", "active", []]}, 7, None):
+            model.script = [said()]
+            result = agent.invoke({**ASKED, "planning": sent}, thread("A"))
+            assert result["planning"]["version"] == session.version
+            assert text_of(session) == HALF
+
+    def test_a_plan_that_a_client_sends_is_not_taken(self) -> None:
+        agent, _ = agent_of([turn(SHOP, prefix="a"), said()])
+        first = agent.invoke(ASKED, thread("A"))
+        agent, model = agent_of([said()])
+        result = agent.invoke({**ASKED, "planning": first["planning"]}, thread("A"))
+        assert text_of(PlanningMiddleware().session_of(result)) == ""
+        assert len(model.requests[0]) == 2
+
+    @pytest.mark.parametrize(
+        "value", [7, "x", [], {}, {"session_id": "a"}, {"session_id": "a", "since": "", "version": True}]
+    )
+    def test_what_is_not_a_position_is_refused(self, value: Any) -> None:
+        agent, _ = agent_of([said()])
+        shown = repr(value) if isinstance(value, str) else f"a value of type {type(value).__name__}"
+        message = (
+            f"planning in the agent's state is not a position of a session, but {shown}: "
+            "remove it, or go back to an earlier checkpoint"
+        )
+        with pytest.raises(SnapshotError) as caught:
+            PlanningMiddleware().session_of({"planning": value})
+        assert str(caught.value) == message
+        agent.update_state(thread("A"), {"planning": value}, as_node="model")
+        with pytest.raises(SnapshotError) as caught:
+            agent.invoke(ASKED, thread("A"))
+        assert str(caught.value).splitlines()[0] == message
+        agent, _ = agent_of([turn(SHOP), said()])
+        agent.invoke(ASKED, thread("B"))
+        with pytest.raises(SnapshotError) as caught:
+            agent.update_state(thread("B"), {"planning": value}, as_node="model")
+        assert str(caught.value) == message
+
+    def test_the_position_of_a_stored_session_needs_that_session(self, stored: Session) -> None:
+        agent, _ = agent_of([turn(SHOP), said()], stored)
+        result = agent.invoke(ASKED, thread("A"))
+        with pytest.raises(SnapshotError) as caught:
+            PlanningMiddleware().session_of(result)
+        assert str(caught.value) == (
+            "the agent's state is of session 'shop', which is in a store: give that session to the "
+            "integration"
+        )
+
+
+def test_a_store_that_is_busy_when_the_run_begins_is_gone_back_to_later(stored: Session, path: Path) -> None:
+    agent, model = agent_of([turn(SHOP, prefix="a"), said()], stored)
+    agent.invoke(ASKED, thread("A"))
+    old = agent.get_state(thread("A")).config
+    model.script = [turn(mark("S001"), prefix="b"), said()]
+    agent.invoke(ASKED, thread("A"))
+
+    with ExitStack() as busy:
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        busy.enter_context(closing(other)).execute("BEGIN IMMEDIATE")
+        script = [turn(mark("S002"), prefix="c"), said()]
+
+        def play(_: list[BaseMessage]) -> AIMessage:
+            busy.close()
+            return script.pop(0)
+
+        model.script = play
+        model.requests.clear()
+        agent.invoke(ASKED, old)
+    assert str(model.requests[0][-1].content).startswith("The plan cannot be read now: ")
+    assert text_of(stored) == OTHER
+
+
+WORK: Call = ("work", {"on": "shelves"})
+LOOK: Call = ("look", {})
+APPROVAL = PlanPolicy(approval=True)
+Script = list[list[Call] | str]
+
+
+class Agent:
+    """An agent with a plan, two tools of its own, and a script."""
+
+    def __init__(
+        self, policy: PlanPolicy | None, script: Script, session: Any = None, **options: Any
+    ) -> None:
+        self.worked: list[str] = []
+
+        @tool
+        def work(on: str) -> str:
+            """Work."""
+            self.worked.append(on)
+            return '{"success": false}' if on == "nothing" else f"worked on {on}"
+
+        @tool
+        def look() -> str:
+            """Look around."""
+            return "seen"
+
+        look.metadata = {"read_only": True}
+        turns = [said(each) if isinstance(each, str) else turn(*each) for each in script]
+        self.model = ScriptedModel(script=turns)
+        self.middleware = PlanningMiddleware(session, policy=policy, **options.pop("planning", {}))
+        self.graph: Any = create_agent(self.model, [work, look], middleware=[self.middleware], **options)
+
+    def run(self, given: Any = None, thread: str = "t", *, is_async: bool = False) -> dict[str, Any]:
+        """Run it in a thread; what it returns."""
+        config = {"configurable": {"thread_id": thread}}
+        given = {"messages": [HumanMessage("Go")]} if given is None else given
+        result: dict[str, Any] = (
+            asyncio.run(self.graph.ainvoke(given, config)) if is_async else self.graph.invoke(given, config)
+        )
+        return result
+
+    def facts(self, result: dict[str, Any]) -> PlanFacts:
+        session = self.middleware.session_of(result)
+        assert session is not None
+        return facts_of(session)
+
+
+def read(messages: list[AnyMessage]) -> str:
+    lines = []
+    for message in messages:
+        calls = ", ".join(f"{call['name']}({call['args']})" for call in getattr(message, "tool_calls", ()))
+        lines.append(f"{message.type}: {calls or message.content}")
+    return "\n".join(lines) + "\n"
+
+
+def asked_for(result: dict[str, Any]) -> list[Any]:
+    return [each.value for each in result.get("__interrupt__", ())]
+
+
+ANSWERS: list[tuple[Any, list[str], str]] = [
+    ("approve", ["shelves"], "approved"),
+    ({"decision": "approve"}, ["shelves"], "approved"),
+    ({"type": "reject", "message": "Buy  \n a room"}, [], "rejected"),
+    ({"decision": "reject"}, [], "rejected"),
+]
+
+
+@pytest.mark.parametrize(("stored", "is_async"), [(False, True), (True, False)])
+@pytest.mark.parametrize(("answer", "worked", "approval"), ANSWERS)
+def test_the_graph_is_interrupted_for_the_user_to_decide(
+    answer: Any, worked: list[str], approval: str, stored: bool, is_async: bool, tmp_path: Path
+) -> None:
+    store = SqliteStore(tmp_path / "s.db")
+    saver = InMemorySaver()
+
+    def opened(script: Script) -> Agent:
+        session = Session(session_id="s", store=store) if stored else None
+        return Agent(APPROVAL, script, session, checkpointer=saver)
+
+    asking = opened([[SHOP], [LOOK], [WORK]]).run(is_async=is_async)
+    resumed = opened(["End."])  # in another process
+    wrong = resumed.run(Command(resume="whatever"), is_async=is_async)
+    assert asked_for(wrong) == [
+        {**asked_for(asking)[0], "problem": wrong["__interrupt__"][0].value["problem"]}
+    ]
+    result = resumed.run(Command(resume=answer), is_async=is_async)
+
+    assert (resumed.worked, resumed.facts(result).approval) == (worked, approval)
+    assert result["messages"][-1].content == "End."
+
+
+def test_an_agent_that_ends_its_turn_goes_on_when_the_user_has_decided(snapshot: SnapshotAssertion) -> None:
+    script: Script = [
+        [SHOP],
+        "May I?",
+        [("planning_add_step", {"steps": ["Paint it"]})],
+        "Now?",
+        [WORK],
+        "End.",
+    ]
+    agent = Agent(APPROVAL, script, checkpointer=InMemorySaver())
+    assert json.dumps(asked_for(agent.run()), indent=2) == snapshot(name="question")
+    agent.run(Command(resume={"decision": "reject", "reason": "it needs paint"}))
+    result = agent.run(Command(resume="approve"))
+    assert read(result["messages"]) == snapshot(name="conversation")
+    assert agent.worked == ["shelves"]
+
+
+@pytest.mark.parametrize("step_id", ["S003", "3", 3, "s3 "])
+def test_a_step_that_waits_alone_interrupts_when_it_is_begun_and_not_the_other_work(step_id: Any) -> None:
+    begin = ("planning_mark_step", {"step_id": step_id, "status": "in_progress"})
+    add = ("planning_add_step", {"steps": ["Paint it"]})
+    script: Script = [[SHOP], [WORK], [add], [WORK], [begin], "Painted?"]
+    agent = Agent(APPROVAL, script, checkpointer=InMemorySaver())
+    agent.run()
+    (question,) = asked_for(agent.run(Command(resume="approve")))
+    assert (question["step_ids"], agent.worked) == (["S003"], ["shelves", "shelves"])
+    result = agent.run(Command(resume="approve"))
+    assert agent.facts(result).waiting == ()
+    assert [each.content for each in result["messages"]][-2] == "S003 in_progress."
+
+
+@pytest.mark.parametrize("is_end", [False, True])
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (ClearPlan(), "waiting"),
+        (UpdateStep("S001", "Buy a castle"), "waiting"),
+        (ApprovePlan(), "approved"),
+        (RejectPlan("no"), "rejected"),
+    ],
+)
+def test_only_the_plan_that_was_shown_is_approved(change: Any, expected: str, is_end: bool) -> None:
     session = Session()
-    script = [turn(setup("Open the shop")), turn(added("Rent a room"), added("Buy shelves")), said()]
-    agent: Any = create_agent(ScriptedModel(script=script), middleware=[Late(), PlanningMiddleware(session)])
-    asyncio.run(agent.ainvoke(ASKED))
-    assert text_of(session) == OPEN
+    script: Script = [[SHOP], "May I?" if is_end else [WORK], "End.", "End."]
+    agent = Agent(APPROVAL, script, session, checkpointer=InMemorySaver())
+    agent.run()
+    session.dispatch(change)
+
+    result = agent.run(Command(resume="approve"))
+
+    assert facts_of(session).approval == expected
+    assert agent.worked == (["shelves"] if expected == "approved" and not is_end else [])
+    is_asked = expected == "waiting" and not isinstance(change, ClearPlan)
+    assert bool(asked_for(result)) is is_asked  # about the new plan
+
+
+def test_the_approval_of_another_plan_is_not_told_as_that_of_the_plan_that_was_shown() -> None:
+    session = Session()
+    agent = Agent(APPROVAL, [[SHOP], "May I?", "End.", "End."], session, checkpointer=InMemorySaver())
+    agent.run()
+    session.dispatch(UpdateStep("S001", "Buy a castle"))
+    session.dispatch(ApprovePlan())
+    result = agent.run(Command(resume="approve"))
+    told = [each.content for each in result["messages"] if isinstance(each, HumanMessage)]
+    assert told[1:] == ["The plan changed before the user could decide. Read it before you continue."]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_graph_that_keeps_nothing_is_not_interrupted_and_its_work_waits(*, is_async: bool) -> None:
+    agent = Agent(APPROVAL, [[SHOP], [WORK], "May I?"])
+    result = agent.run(is_async=is_async)
+    assert (asked_for(result), agent.worked, agent.facts(result).approval) == ([], [], "waiting")
+    assert [each.content for each in result["messages"]][-2:] == [
+        "work was not called: the plan waits for approval; end your turn and ask the user to approve it",
+        "May I?",
+    ]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_agent_without_a_policy_is_held_by_that_of_another_section(*, is_async: bool) -> None:
+    session = Session()
+    PlanningToolsSection(session=session, policy=PlanPolicy(approval=True, evidence="required"))
+    agent = Agent(None, [[SHOP], [WORK], "May I?"], session)
+    result = agent.run(is_async=is_async)
+    assert agent.worked == []
+    assert [each.content for each in result["messages"]][-2] == (
+        "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
+    )
+    session.dispatch(ApprovePlan())
+    agent.model.script = [turn(WORK), said("Done.")]
+    agent.run(is_async=is_async)
+    assert [each.tool for each in session.select_all(EvidenceCall) if each.success] == ["work"]
+
+
+def test_without_a_gate_the_graph_has_no_further_node() -> None:
+    for policy in (None, PlanPolicy(evidence="required")):
+        agent = create_agent(ScriptedModel(script=[]), middleware=[PlanningMiddleware(policy=policy)])
+        assert "PlanningMiddleware.after_model" not in agent.get_graph().nodes

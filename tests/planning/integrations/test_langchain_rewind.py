@@ -1,26 +1,30 @@
-"""The plan of a LangChain agent rewinds with LangGraph's checkpoints."""
+"""The plan rewinds with LangGraph's checkpoints, and nothing that others have done to it is undone."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
+from driver_langchain import ScriptedModel, said, turn
 from frameworks import added_to, mark, plan_after, rewinds, setup, text_of
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
-from langchain_models import ScriptedModel, said, turn
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, RetryPolicy, interrupt
 
-from planning import AddStep, SetupPlan
-from planning.integrations.langchain import PlanningMiddleware
-from planning.plan.commands import NewPlanStep
-from session import Session, VersionError
+from planning import NewPlanStep, Plan, SetupPlan, register_plan
+from planning.integrations.langchain import PlanningMiddleware, PlanningState
+from session import Rewound, Session, VersionError, select_latest
 
 A: Any = {"configurable": {"thread_id": "A"}}
 ASKED = {"messages": [HumanMessage("Go")]}
@@ -61,20 +65,6 @@ def plan_of(messages: list[Any]) -> str:
     )
 
 
-def phone_of(*failures: Exception) -> Any:
-    """A tool that fails so often."""
-    left = list(failures)
-
-    @langchain_tool
-    def phone() -> str:
-        """Phone the landlord."""
-        if left:
-            raise left.pop()
-        return "He agrees."
-
-    return phone
-
-
 def reminder_in(request: list[BaseMessage]) -> str:
     return added_to(str(request[-1].content))
 
@@ -99,21 +89,6 @@ def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(session: Session,
             assert text_of(session) == plan_of(agent.get_state(A).values["messages"])
 
 
-def test_a_rewind_of_the_host_between_two_turns_stays(session: Session) -> None:
-    agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
-    agent.invoke(ASKED, A)
-    version = session.version
-    session.dispatch(AddStep((NewPlanStep("Count the money"),)))
-    model.script = [turn(mark("S002"), prefix="d"), said()]
-    agent.invoke(ASKED, A)
-    session.rewind(version, actor="host")
-
-    model.script = [turn(mark("S001"), prefix="e"), said()]
-    agent.invoke(ASKED, A)
-    assert text_of(session) == "Open the shop (completed, 1 of 1 done)\nS001 done: Rent a room"
-    assert rewinds(session) == 1
-
-
 def test_a_fork_of_the_turn_before_its_calls_replaces_them(session: Session) -> None:
     agent, _ = agent_of(session, interrupt_after=["tools"])
     agent.invoke(ASKED, A)
@@ -135,7 +110,15 @@ def test_a_fork_of_the_turn_before_its_calls_replaces_them(session: Session) -> 
 def test_a_turn_that_was_cut_short_is_finished_and_no_call_is_made_twice(
     opens: Callable[[], Session], is_stored: bool, is_async: bool
 ) -> None:
-    saver, phone = InMemorySaver(), phone_of(RuntimeError("the line is cut"))
+    saver, failures = InMemorySaver(), [RuntimeError("the line is cut")]
+
+    @langchain_tool
+    def phone() -> str:
+        """Phone the landlord."""
+        if failures:
+            raise failures.pop()
+        return "He agrees."
+
     script = [turn(setup("Open the shop", "Rent a room"), ("phone", {}), mark("S001")), said()]
     first = opens() if is_stored else Session()
     agent, _ = agent_of(first, script, saver, tools=[phone])
@@ -154,52 +137,46 @@ def test_a_turn_that_was_cut_short_is_finished_and_no_call_is_made_twice(
     assert [change.call_id for change in session.history() if change.changed] == ["c1", "c3"]
 
 
-class TestInMemory:
-    def test_a_call_that_failed_resumes_beside_those_that_were_made(self) -> None:
-        saver, phone = InMemorySaver(), phone_of(RuntimeError("the process ends"))
-        script = [turn(setup("Open the shop", "Rent a room"), ("phone", {})), said()]
-        agent, _ = agent_of(Session(), script, saver, tools=[phone])
-        with pytest.raises(RuntimeError, match=r"^the process ends\n"):
-            agent.invoke(ASKED, A)
-        session = Session()
-        again, _ = agent_of(session, script, saver, tools=[phone])
-        again.invoke(None, A)
-        assert text_of(session) == "Open the shop (active, 0 of 1 done)\nS001 pending: Rent a room"
+def test_calls_whose_answers_were_lost_in_a_crash_are_not_made_again(opens: Callable[[], Session]) -> None:
+    crashes, saver = [KeyboardInterrupt()], InMemorySaver()
+    opens().dispatch(SetupPlan("Open the shop"))
 
-    def test_an_agent_without_checkpoints_keeps_its_plan_for_the_run(self) -> None:
-        model = ScriptedModel(script=play)
-        agent: Any = create_agent(model, middleware=[PlanningMiddleware()])
-        messages = agent.invoke(ASKED)["messages"]
-        assert reminder_in(model.requests[-1]) == plan_of(messages)
-        assert messages[-2].content == "S002 done. Next: S003 Paint it"
+    class Crash(AgentMiddleware[Any, Any]):
+        def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+            answer = handler(request)
+            if crashes:
+                raise crashes.pop()
+            return answer
 
-    def test_a_session_that_has_changes_of_its_own_is_not_overwritten(self) -> None:
-        saver = InMemorySaver()
-        agent, _ = agent_of(Session(session_id="shop"), saver=saver)
-        agent.invoke(ASKED, A)
-        second = Session(session_id="shop")
-        PlanningMiddleware(second)
-        second.dispatch(SetupPlan("Close the shop", (NewPlanStep("Sell shelves"),)))
-        again, model = agent_of(second, [said()], saver)
-        again.invoke(ASKED, A)
-        plan = "Close the shop (active, 0 of 1 done)\nS001 pending: Sell shelves"
-        assert text_of(second) == plan
-        assert model.requests[0][-1].content == (
-            f"{plan}\n\nThe plan has changed since your last turn: New plan: Close the shop. Added S001."
-        )
+    def agent(*script: AIMessage) -> Any:
+        middleware = [PlanningMiddleware(opens()), Crash()]
+        return create_agent(ScriptedModel(script=[*script]), middleware=middleware, checkpointer=saver)
 
-    @pytest.mark.parametrize("is_given", [True, False])
-    def test_checkpoints_of_an_ended_process_are_gone_back_to(self, is_given: bool) -> None:
-        saver = InMemorySaver()
-        agent, _ = agent_of(Session() if is_given else None, saver=saver)
-        agent.invoke(ASKED, A)
-        starts = [each for each in agent.get_state_history(A) if each.next == ("model",)]
-        agent, model = agent_of(Session() if is_given else None, saver=saver)
-        assert len(starts) == len(RUN)
-        for checkpoint in starts:
-            model.requests.clear()
-            agent.invoke(None, checkpoint.config)
-            assert reminder_in(model.requests[0]) == plan_of(model.requests[0])
+    add = ("planning_add_step", {"steps": ["Paint it"]})
+    with pytest.raises(KeyboardInterrupt):
+        agent(turn(add, add)).invoke(ASKED, A)
+    messages = agent(said()).invoke(None, A)["messages"]
+    assert [each.content for each in messages if isinstance(each, ToolMessage)] == [
+        "Added S001.",
+        "Added S002.",
+    ]
+    assert statuses(opens()) == ["pending"] * 2
+
+
+def test_a_session_in_memory_that_has_changes_of_its_own_is_not_overwritten() -> None:
+    saver = InMemorySaver()
+    agent, _ = agent_of(Session(session_id="shop"), saver=saver)
+    agent.invoke(ASKED, A)
+    second = Session(session_id="shop")
+    PlanningMiddleware(second)
+    second.dispatch(SetupPlan("Close the shop", (NewPlanStep("Sell shelves"),)))
+    again, model = agent_of(second, [said()], saver)
+    again.invoke(ASKED, A)
+    plan = "Close the shop (active, 0 of 1 done)\nS001 pending: Sell shelves"
+    assert text_of(second) == plan
+    assert model.requests[0][-1].content == (
+        f"{plan}\n\nThe plan has changed since your last turn: New plan: Close the shop. Added S001."
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,3 +201,169 @@ def test_a_position_that_the_session_never_had_is_an_error(position: dict[str, A
     with pytest.raises(VersionError) as caught:
         agent.invoke(ASKED, A)
     assert str(caught.value) == message
+
+
+_numbers = count()
+Model = Callable[[list[BaseMessage]], AIMessage]
+
+
+def asked(text: str = "Go") -> dict[str, Any]:
+    return {"messages": [HumanMessage(text)]}
+
+
+def calls(*made: Any) -> AIMessage:
+    """A turn whose calls have ids of their own."""
+    return turn(*made, prefix=f"u{next(_numbers)}-")
+
+
+def planned() -> Session:
+    """A session with a plan of two steps, which the host has set up."""
+    session = Session()
+    register_plan(session)
+    session.dispatch(SetupPlan("Open the shop", (NewPlanStep("Rent a room"), NewPlanStep("Buy shelves"))))
+    return session
+
+
+def statuses(session: Any) -> list[str]:
+    plan = select_latest(session, Plan)
+    return [] if plan is None else [step.status for step in plan.steps]
+
+
+def marking(step_id: str, meet: Barrier | None = None) -> Model:
+    """A model that begins a step and ends it; the ends meet, so that each agent has begun by then."""
+
+    def play(messages: list[BaseMessage]) -> AIMessage:
+        done = sum(isinstance(each, ToolMessage) for each in messages)
+        if done == 1 and meet is not None:
+            meet.wait(10)
+        return [calls(mark(step_id, "in_progress")), calls(mark(step_id)), said()][done]
+
+    return play
+
+
+def worker(session: Any, play: Any, **options: Any) -> Any:
+    return create_agent(ScriptedModel(script=play), middleware=[PlanningMiddleware(session)], **options)
+
+
+def saver_of(kind: str) -> Any:
+    return InMemorySaver() if kind == "checkpoints" else None
+
+
+@pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
+@pytest.mark.parametrize("plans", [True, False])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_two_agents_that_one_turn_delegates_to_keep_each_others_work(
+    kept: str, plans: bool, is_async: bool
+) -> None:
+    session, meet = planned(), None if is_async else Barrier(2)
+    helpers = [worker(session, marking(f"S00{number}", meet)) for number in (1, 2)]
+
+    def delegate(number: int) -> str:
+        """Delegate."""
+        return str(helpers[number].invoke(asked())["messages"][-1].content)
+
+    async def adelegate(number: int) -> str:
+        """Delegate."""
+        return str((await helpers[number].ainvoke(asked()))["messages"][-1].content)
+
+    tool = langchain_tool("delegate")(adelegate if is_async else delegate)
+    script = [calls(("delegate", {"number": 0}), ("delegate", {"number": 1})), said()]
+    middleware = [PlanningMiddleware(session)] if plans else []
+    model = ScriptedModel(script=script)
+    supervisor: Any = create_agent(model, tools=[tool], middleware=middleware, checkpointer=saver_of(kept))
+    if is_async:
+        asyncio.run(supervisor.ainvoke(asked(), A))
+    else:
+        supervisor.invoke(asked(), A)
+    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
+    if plans:
+        assert added_to(str(model.requests[-1][-1].content)) == (
+            "The plan has changed since your last turn: S001, S002 done. Plan completed."
+        )
+
+
+def test_a_run_that_was_cut_short_has_not_its_work_undone_by_the_next() -> None:
+    session, failures = planned(), [RuntimeError("the line is cut")]
+
+    def play(messages: list[BaseMessage]) -> AIMessage:
+        done = sum(isinstance(each, ToolMessage) for each in messages)
+        if done == 1 and failures:
+            raise failures.pop()
+        return calls(mark("S001")) if not done else said()
+
+    agent = worker(session, play, checkpointer=InMemorySaver())
+    for durability in ("exit", "async"):
+        with pytest.raises(RuntimeError, match=r"^the line is cut\n"):
+            agent.invoke(asked(), A, durability=durability)
+        failures.append(RuntimeError("the line is cut"))
+    failures.clear()
+    agent.invoke(asked("Again"), A)
+    assert (statuses(session), rewinds(session)) == (["done", "pending"], 0)
+
+
+def test_a_node_that_is_tried_again_keeps_what_was_done() -> None:
+    session, failures = planned(), [ConnectionError("the line is cut")]
+    agent = worker(session, marking("S001"))
+
+    def node(state: Any) -> Any:
+        result = agent.invoke({"messages": state["messages"]})
+        if failures:
+            raise failures.pop()
+        return {"planning": result["planning"]}
+
+    builder = StateGraph(PlanningState)
+    builder.add_node("agent", node, retry_policy=RetryPolicy(initial_interval=0.01))
+    builder.add_edge(START, "agent")
+    graph: Any = builder.compile(checkpointer=InMemorySaver())
+    graph.invoke(asked(), A)
+    assert (statuses(session), rewinds(session)) == (["done", "pending"], 0)
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_a_run_that_resumes_keeps_what_was_done_beside_its_question(names: bool) -> None:
+    session = planned()
+    builder = StateGraph(PlanningState)
+    builder.add_node("agent", worker(session, marking("S001")))
+    builder.add_node("ask", lambda _state: {"messages": [HumanMessage(interrupt("Which?"))]})
+    builder.add_node("last", worker(session, marking("S002")))
+    for first, second in ((START, "agent"), (START, "ask"), ("agent", "last"), ("ask", "last")):
+        builder.add_edge(first, second)
+    graph: Any = builder.compile(checkpointer=InMemorySaver())
+    graph.invoke(asked(), A)
+    assert statuses(session) == ["done", "pending"]
+    graph.invoke(Command(resume="This"), graph.get_state(A).config if names else A)
+    assert statuses(session)[0] == "done"
+    assert rewinds(session) == 0
+
+
+@pytest.mark.parametrize("messages", [1, 2, 3, 4])
+@pytest.mark.parametrize("names", [False, True])
+def test_a_supervisor_goes_back_once_and_keeps_what_its_agents_do_then(messages: int, names: bool) -> None:
+    """Its agents get a step each, one turn after the other."""
+    session = planned()
+
+    @langchain_tool
+    def delegate(step_id: str) -> str:
+        """Delegate."""
+        return str(worker(session, marking(step_id)).invoke(asked())["messages"][-1].content)
+
+    delegations = [calls(("delegate", {"step_id": each})) for each in ("S001", "S002")]
+    model, middleware = ScriptedModel(script=[*delegations, said()]), [PlanningMiddleware(session)]
+    agent: Any = create_agent(model, tools=[delegate], middleware=middleware, checkpointer=InMemorySaver())
+    agent.invoke(asked(), A)
+    assert statuses(session) == ["done", "done"]
+    old = next(each for each in agent.get_state_history(A) if len(each.values["messages"]) == messages)
+    head = old.config
+    if not names:
+        agent.update_state(head, {"messages": [] if messages % 2 == 0 else [HumanMessage("Otherwise")]})
+        head = A
+    before = ["pending", "pending"] if messages < 3 else ["done", "pending"]
+
+    model.script = [calls(("delegate", {"step_id": "S002"})), said()]
+    given = None if messages % 2 == 0 or not names else asked("Otherwise")
+    agent.invoke(given, head)
+    expected = ["done" if messages == 2 else before[0], "done"]
+    assert statuses(session) == expected
+    assert rewinds(session) == 1
+    seen = session.at(next(c.version for c in session.history() for e in c.events if isinstance(e, Rewound)))
+    assert statuses(seen) == before

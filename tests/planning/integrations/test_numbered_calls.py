@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,34 +14,9 @@ from frameworks import plans_of, toolbox
 from planning import NewPlanStep, Plan, Toolbox, register_plan
 from planning.integrations import anthropic, openai
 from planning.plan.commands import SetupPlan
-from planning.tools import Tool
 from session import Session, ToolInvoked
-from session.stores import SqliteStore
 
-RUN = "run_tests"
 ADDED: tuple[str, dict[str, Any]] = ("planning_add_step", {"steps": [{"title": "Write a test"}]})
-
-
-class Runs:
-    """A session in a file, and a tool whose answer is another one each time."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "plans.db"
-        self.count = 0
-        self.tool = Tool(RUN, "Run the tests.", self.run, parameters={"type": "object"})
-
-    def run(self, _arguments: object) -> str:
-        self.count += 1
-        return f"Run {self.count}"
-
-    def open(self) -> Session:
-        """The session, as another process opens it."""
-        session = Session(session_id="run-7", store=SqliteStore(self.path))
-        register_plan(session)
-        return session
-
-    def toolbox(self) -> Toolbox:
-        return toolbox(self.open(), [self.tool])
 
 
 def begun() -> tuple[Session, Toolbox]:
@@ -51,8 +26,9 @@ def begun() -> tuple[Session, Toolbox]:
     return session, box
 
 
-def called(form: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda turn_id, *ids: form(turn_id, *((each, ADDED) for each in ids))
+def adding(form: Callable[..., Any], turn_id: Any, *ids: Any) -> Any:
+    """A response whose calls add a step each."""
+    return form(turn_id, *((each, ADDED) for each in ids))
 
 
 def chunked(turn_id: Any, *calls: Any) -> list[dict[str, Any]]:
@@ -78,24 +54,24 @@ def block_events(turn_id: Any, *calls: Any) -> list[dict[str, Any]]:
 
 
 FORMS: list[Any] = [  # not chunks: what has one id in a stream is one call
-    *((openai, called(form)) for form in (chat, items, itemised)),
-    *((anthropic, called(form)) for form in (blocks, block_events)),
+    *((openai, form) for form in (chat, items, itemised)),
+    *((anthropic, form) for form in (blocks, block_events)),
 ]
-EVERY = [*FORMS, (openai, called(chunked))]
+EVERY = [*FORMS, (openai, chunked)]
 NAMED = "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT"
 
 
 @pytest.mark.parametrize(("module", "form"), EVERY)
 def test_a_response_that_is_carried_out_again_changes_nothing(
-    module: Any, form: Callable[..., Any], tmp_path: Path
+    module: Any, form: Callable[..., Any], opens: Callable[[], Session]
 ) -> None:
-    runs = Runs(tmp_path)
-    runs.toolbox().invoke("planning_setup_plan", SetupPlan("Fix the login"))
-    first = module.run_calls(form(NAMED, "call_1", "call_2"), runs.toolbox())
-    again = module.run_calls(form(NAMED, "call_1", "call_2"), runs.toolbox())
-    later = asyncio.run(module.arun_calls(form(NAMED, "call_1", "call_2"), runs.toolbox()))
-    assert first == again == later
-    session = runs.open()
+    toolbox(opens(), ()).invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    response = adding(form, NAMED, "call_1", "call_2")
+    first = module.run_calls(response, toolbox(opens(), ()))
+    stored = json.loads(json.dumps(response))
+    assert module.run_calls(stored, toolbox(opens(), ())) == first
+    assert asyncio.run(module.arun_calls(stored, toolbox(opens(), ()))) == first
+    session = opens()
     assert (session.version, plans_of(session)) == (3, [(0, 2)])
     keys = [event.idempotency_key for event in session.select_all(ToolInvoked)]
     assert len({*keys}) == 3
@@ -109,26 +85,21 @@ def responding(form: Callable[..., Any], call: tuple[str, Any], **more: Any) -> 
     return response
 
 
-PLAIN: list[Any] = [
-    *((openai, form) for form in (chat, chunked, items, itemised)),
-    *((anthropic, form) for form in (blocks, block_events)),
-]
-
-
-@pytest.mark.parametrize(("module", "form"), PLAIN)
+@pytest.mark.parametrize(("module", "form"), EVERY)
 @pytest.mark.parametrize("is_async", [False, True])
 def test_each_call_is_made_though_a_server_gives_all_responses_the_same_ids(
-    module: Any, form: Callable[..., Any], is_async: bool, tmp_path: Path
+    module: Any, form: Callable[..., Any], is_async: bool, opens: Callable[[], Session]
 ) -> None:
-    runs = Runs(tmp_path)
-    runs.toolbox().invoke("planning_setup_plan", SetupPlan("Fix the login", (NewPlanStep("Reproduce it"),)))
+    toolbox(opens(), ()).invoke(
+        "planning_setup_plan", SetupPlan("Fix the login", (NewPlanStep("Reproduce it"),))
+    )
     for status in ("in_progress", "blocked", "in_progress"):
         response = responding(form, ("planning_mark_step", {"step_id": "S001", "status": status}))
         if is_async:
-            asyncio.run(module.arun_calls(response, runs.toolbox()))
+            asyncio.run(module.arun_calls(response, toolbox(opens(), ())))
         else:
-            module.run_calls(response, runs.toolbox())
-        plan = runs.open().select_latest(Plan)
+            module.run_calls(response, toolbox(opens(), ()))
+        plan = opens().select_latest(Plan)
         assert plan is not None
         assert plan.steps[0].status == status
 
@@ -142,7 +113,7 @@ NUMBERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("module", "form"), PLAIN)
+@pytest.mark.parametrize(("module", "form"), EVERY)
 @pytest.mark.parametrize("numbers", NUMBERS)
 def test_the_time_of_a_response_and_the_length_of_its_request_tell_turns_apart(
     module: Any, form: Callable[..., Any], numbers: str
@@ -185,6 +156,10 @@ UNNAMED: list[Any] = [
         for turn_id in (None, "", "chatcmpl-637", "chatcmpl-A1", 7)
         for each in EVERY
     ),
+    *(  # without its response a turn names nothing
+        (module, lambda *given, form=form, module=module: module.turn(form(*given)), NAMED, ("call_1",), 2)
+        for module, form in ((openai, chat), (openai, items), (anthropic, blocks))
+    ),
     *((*each, NAMED, ids, 1) for ids in (("call_0", "call_0"), ("", ""), (None, None)) for each in FORMS),
 ]
 
@@ -195,15 +170,15 @@ def test_where_nothing_names_the_response_or_its_calls_they_are_all_made(
 ) -> None:
     session, box = begun()
     for _ in range(times):
-        module.run_calls(form(turn_id, *ids), box)
+        module.run_calls(adding(form, turn_id, *ids), box)
     assert plans_of(session) == [(0, 2)]
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: bool) -> None:
     pytest.importorskip("langchain", reason="needs LangChain: pip install '.[langchain]'")
+    from driver_langchain import ScriptedModel, said, turn
     from langchain.agents import create_agent
-    from langchain_models import ScriptedModel, said, turn
 
     from planning.integrations.langchain import PlanningMiddleware
 
@@ -217,35 +192,3 @@ def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: 
         agent: Any = create_agent(ScriptedModel(script=script), middleware=[middleware])
         agent.invoke({"messages": ["Go"]})
     assert plans_of(session) == [(0, 2)]
-
-
-def test_a_turn_of_langchain_that_is_resumed_after_a_crash_makes_its_calls_once(tmp_path: Path) -> None:
-    pytest.importorskip("langchain", reason="needs LangChain: pip install '.[langchain]'")
-    from langchain.agents import create_agent
-    from langchain.agents.middleware import AgentMiddleware
-    from langchain_models import ScriptedModel, said, turn
-    from langgraph.checkpoint.memory import InMemorySaver
-
-    from planning.integrations.langchain import PlanningMiddleware
-
-    runs, saver = Runs(tmp_path), InMemorySaver()
-    runs.toolbox().invoke("planning_setup_plan", SetupPlan("Fix the login"))
-    crashes = [True]
-
-    class Crash(AgentMiddleware[Any, Any]):
-        def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-            answer = handler(request)
-            if crashes:
-                raise KeyboardInterrupt(crashes.pop())
-            return answer
-
-    def agent(*script: Any) -> Any:
-        middleware = [PlanningMiddleware(runs.open(), tools=[runs.tool]), Crash()]
-        return create_agent(ScriptedModel(script=[*script]), middleware=middleware, checkpointer=saver)
-
-    config = {"configurable": {"thread_id": "1"}}
-    with pytest.raises(KeyboardInterrupt):
-        agent(turn(ADDED, (RUN, {}))).invoke({"messages": ["Go"]}, config)
-    state = agent(said()).invoke(None, config)
-    assert [each.text for each in state["messages"][2:4]] == ["Added S001.", "Run 1"]
-    assert (plans_of(runs.open()), runs.count) == ([(0, 1)], 1)

@@ -1,9 +1,10 @@
-"""A plan for agents of the OpenAI Agents SDK, in its own loop."""
+"""A plan for agents of the OpenAI Agents SDK, in its own loop, and what a policy asks of them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -11,20 +12,85 @@ import pytest
 
 pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '.[openai-agents]'")
 
-from agents import Agent, ModelBehaviorError, RunConfig, Runner, SQLiteSession, function_tool
+from agents import (
+    Agent,
+    RunConfig,
+    RunContextWrapper,
+    RunHooks,
+    Runner,
+    RunState,
+    SQLiteSession,
+    function_tool,
+)
 from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData
-from agents_runs import QUIET, agent_of, outputs, run_async, run_streamed, script, tails
-from frameworks import HALF, OPEN, SHOP, mark, planned, text_of
+from agents.testing import ScriptedModel, assistant_message, function_call
+from frameworks import HALF, OPEN, READ, SHOP, Call, added_to, mark, planned, proved, setup, text_of
 from openai import AsyncOpenAI
 
-from planning import PlanningToolsSection, Toolbox, tool
-from planning.integrations.openai_agents import planning_tools
-from planning.testing import ScriptedModel
-from planning.tools import ToolContext
+from planning import (
+    ApprovePlan,
+    PlanningToolsSection,
+    PlanPolicy,
+    RejectPlan,
+    Toolbox,
+    pending_approval,
+    testing,
+    tool,
+)
+from planning.integrations.openai_agents import PlanningTools, planning_tools
+from planning.tools import Tool, ToolContext
 from planning.tools.ledger import ToolCall
-from session import Session, ToolInvoked
+from session import Session, ToolFailed, ToolInvoked
+
+Turn = Sequence[tuple[str, Any]] | str
+QUIET = RunConfig(tracing_disabled=True)
+
+
+def script(*turns: Turn, numbers: Iterable[int] | None = None, item_id: str = "fc_{}") -> ScriptedModel:
+    """A model that plays turns; its calls are ``call_1``, ``call_2``, ... unless other numbers are given."""
+    ids = iter(itertools.count(1) if numbers is None else numbers)
+
+    def items(turn: Turn) -> list[Any]:
+        if isinstance(turn, str):
+            return [assistant_message(turn)]
+        named = [(next(ids), call) for call in turn]
+        return [
+            function_call(*call, call_id=f"call_{number}", item_id=item_id.format(number))
+            for number, call in named
+        ]
+
+    return ScriptedModel([items(turn) for turn in turns])
+
+
+def agent_of(planning: PlanningTools, *turns: Turn, **options: Any) -> tuple[Agent[Any], ScriptedModel]:
+    model = script(*turns)
+    return Agent("clerk", model=model, tools=planning, **options), model
+
+
+def run_async(planning: PlanningTools, agent: Agent[Any], asked: Any = "Go", **options: Any) -> Any:
+    return asyncio.run(Runner.run(agent, asked, run_config=planning.run_config(QUIET), **options))
+
+
+def run_streamed(planning: PlanningTools, agent: Agent[Any], asked: Any = "Go", **options: Any) -> Any:
+    async def main() -> Any:
+        result = Runner.run_streamed(agent, asked, run_config=planning.run_config(QUIET), **options)
+        async for _ in result.stream_events():
+            pass
+        return result
+
+    return asyncio.run(main())
+
+
+def outputs(result: Any) -> list[Any]:
+    return [each.output for each in result.new_items if each.type == "tool_call_output_item"]
+
+
+def tails(model: ScriptedModel) -> list[str]:
+    ends = [dict(call.input[-1]) for call in model.calls]
+    return [added_to(each.get("content") or each["output"]) for each in ends]
+
 
 SET = "Plan set: S001 to S002. Next: S001 Rent a room"
 
@@ -36,15 +102,6 @@ def count(word: str, context: ToolContext) -> str:
 
 
 class TestRequests:
-    def test_the_section_follows_your_instructions_and_the_reminder_is_not_kept(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        agent, model = agent_of(planning, [SHOP], "Done.", instructions="You run a shop.")
-        result = run_async(planning, agent)
-        static = f"You run a shop.\n\n## Planning\n\n{PlanningToolsSection(session=session).body()}"
-        assert [each.system_instructions for each in model.calls] == [static, static]
-        assert [each.get("role") for each in result.to_input_list()] == ["user", None, None, "assistant"]
-
     @pytest.mark.parametrize("run", [run_async, run_streamed])
     def test_a_server_that_keeps_the_conversation_gets_each_item_once(self, run: Callable[..., Any]) -> None:
         planning = planning_tools(section=planned())
@@ -67,51 +124,30 @@ class TestRequests:
             run(planning, agent, session=memory)
             assert OPEN not in str(asyncio.run(memory.get_items()))
 
-    def test_items_that_your_filter_makes_are_not_changed(self) -> None:
-        planning, own = planning_tools(section=planned()), {"role": "user", "content": "Go now"}
-        config = RunConfig(
-            tracing_disabled=True,
-            call_model_input_filter=lambda data: ModelInputData([own], data.model_data.instructions),  # type: ignore[list-item]  # an item
-        )
-        agent, model = agent_of(planning, "Done.")
-        asyncio.run(Runner.run(agent, "Go", run_config=planning.run_config(config)))
-        assert own == {"role": "user", "content": "Go now"}
-        assert model.calls[0].input == [{"role": "user", "content": f"Go now\n\n{OPEN}"}]
-
     def test_instructions_that_have_the_section_do_not_get_it_twice(self) -> None:
         planning = planning_tools(Session())
         agent, model = agent_of(planning, "Done.", instructions=planning.instructions)
         run_async(planning, agent)
         assert model.calls[0].system_instructions == planning.instructions
 
-    def test_your_own_configuration_is_kept_and_your_filter_comes_first(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
+    @pytest.mark.parametrize("is_async", [False, True])
+    def test_your_own_configuration_is_kept_and_your_filter_comes_first(self, is_async: bool) -> None:
+        own = {"role": "user", "content": "Go now"}
 
-        async def shorten(data: CallModelData[Any]) -> ModelInputData:
-            return ModelInputData(data.model_data.input[-1:], "Be brief.")
+        def shorten(_: CallModelData[Any]) -> ModelInputData:
+            return ModelInputData([own], "Be brief.")  # type: ignore[list-item]  # an item
 
-        model = script([SHOP], "Done.")
-        config = planning.run_config(
-            RunConfig(model=model, tracing_disabled=True, call_model_input_filter=shorten)
-        )
-        asyncio.run(Runner.run(Agent("clerk", tools=planning), "Go", run_config=config))
-        assert [len(each.input) for each in model.calls] == [1, 1]
-        assert str(model.calls[1].system_instructions).startswith("Be brief.\n\n## Planning\n\n")
-        assert tails(model)[1] == OPEN
+        async def ashorten(data: CallModelData[Any]) -> ModelInputData:
+            return shorten(data)
 
-    def test_a_configuration_that_is_something_else_is_refused(self) -> None:
-        wrong: Any = {"model": "gpt-5"}
-        with pytest.raises(TypeError, match="config must be a RunConfig, got dict"):
-            planning_tools(Session()).run_config(wrong)
-
-    def test_an_agent_without_the_tools_is_left_alone(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        Toolbox(PlanningToolsSection(session=session).tools()).call(*SHOP)
-        model = script("Done.")
-        run_async(planning, Agent("plain", instructions="You answer.", model=model))
-        assert (model.calls[0].system_instructions, tails(model)) == ("You answer.", [""])
+        planning, model = planning_tools(section=planned()), script("Done.")
+        first = ashorten if is_async else shorten
+        config = RunConfig(model=model, tracing_disabled=True, call_model_input_filter=first)
+        agent = Agent("clerk", tools=planning)
+        asyncio.run(Runner.run(agent, "Go", run_config=planning.run_config(config)))
+        assert own == {"role": "user", "content": "Go now"}
+        assert model.calls[0].input == [{"role": "user", "content": f"Go now\n\n{OPEN}"}]
+        assert str(model.calls[0].system_instructions).startswith("Be brief.\n\n## Planning\n\n")
 
     def test_a_disabled_section_has_no_tools_and_no_text(self) -> None:
         section = PlanningToolsSection(session=Session(), enabled=lambda _: False)
@@ -132,95 +168,55 @@ class TestRequests:
         assert not planning_tools(Session(), tools=[patient]).run_config(said).trace_include_sensitive_data
 
 
-class TestCalls:
-    def test_without_the_configuration_an_unknown_tool_ends_the_run_and_a_refusal_does_not(self) -> None:
-        planning = planning_tools(Session())
-        agent, _ = agent_of(planning, [mark("S001")], [("planning_finish", {})])
-        with pytest.raises(ModelBehaviorError, match="Tool planning_finish not found in agent clerk"):
-            asyncio.run(Runner.run(agent, "Go", run_config=QUIET))
-
-    def test_a_handoff_keeps_the_plan_and_names_the_agent_that_acts(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        model = script(
-            [SHOP], [("transfer_to_worker", {})], [mark("S001")], [("transfer_to_writer", {})], "Done."
-        )
-        writer = Agent("writer", model=model, instructions="You write.")
-        worker = Agent("worker", model=model, tools=planning, handoffs=[writer])
-        run_async(planning, Agent("clerk", model=model, tools=planning, handoffs=[worker]))
-        assert [each.actor for each in session.select_all(ToolInvoked)] == ["clerk", "worker"]
-        assert tails(model) == ["", OPEN, OPEN, HALF, ""]
-        assert model.calls[-1].system_instructions == "You write."
-
-    def test_an_agent_that_is_a_tool_works_on_the_same_plan(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        model = script([SHOP], [("help", {"input": "Rent it"})], [mark("S001")], "Rented.", "Done.")
-        helper = Agent("helper", model=model, tools=planning).as_tool("help", "Help.")
-        run_async(planning, Agent("clerk", model=model, tools=[*planning, helper]))
-        assert tails(model) == ["", OPEN, OPEN, HALF, HALF]
-
-    def test_a_custom_actor_is_in_the_history(self) -> None:
-        session = Session()
-        planning = planning_tools(session, actor="ann")
-        run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
-        assert [each.actor for each in session.history()] == ["ann"]
+def test_a_call_of_an_unknown_tool_is_answered_by_the_sdk() -> None:
+    planning = planning_tools(Session())
+    agent, _ = agent_of(planning, [("finish", {})], "Done.")
+    assert outputs(run_async(planning, agent)) == ["Tool 'finish' not found."]
 
 
-class TestSessions:
-    def test_the_session_may_be_found_by_the_context_of_the_run(self) -> None:
-        def of_context(user: dict[str, Session]) -> Session:
-            return user["session"]
-
-        user = {"session": Session()}
-        planning = planning_tools(of_context)
-        agent, model = agent_of(planning, [SHOP], "Done.")
-        run_async(planning, agent, context=user)
-        assert tails(model) == ["", OPEN]
-        assert text_of(user["session"]) == OPEN
-
-    def test_without_any_session_it_says_what_to_give(self) -> None:
-        with pytest.raises(TypeError) as raised:
-            planning_tools()
-        assert str(raised.value) == (
-            "planning_tools needs a session, or a function that returns one: the SDK does not keep the plan"
-        )
-
-
-class TestRepeats:
-    @pytest.mark.parametrize(
-        ("item_id", "said"),
-        [
-            ("fc_6790a1b2c3d4e5f60718293a4b5c6d{}", ["Added S003."] * 2),
-            *((counted, ["Added S003.", "Added S004."]) for counted in ("fc_{}", "__fake_id__")),
-        ],
-        ids=["of the response", "counted", "made up"],
+def test_a_handoff_keeps_the_plan_and_names_the_agent_that_acts() -> None:
+    session = Session()
+    planning = planning_tools(session)
+    model = script(
+        [SHOP], [("transfer_to_worker", {})], [mark("S001")], [("transfer_to_writer", {})], "Done."
     )
-    def test_a_call_is_made_once_where_its_id_names_the_response(self, item_id: str, said: list[str]) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        add = ("planning_add_step", {"steps": ["Paint it"]})
-        run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
-        agents = [Agent("clerk", model=script([add], "Done.", item_id=item_id), tools=planning) for _ in said]
-        assert [outputs(run_async(planning, agent)) for agent in agents] == [[each] for each in said]
-        assert len(session.select_all(ToolInvoked)) == 1 + len({*said})
+    writer = Agent("writer", model=model, instructions="You write.")
+    worker = Agent("worker", model=model, tools=planning, handoffs=[writer])
+    run_async(planning, Agent("clerk", model=model, tools=planning, handoffs=[worker]))
+    assert [each.actor for each in session.select_all(ToolInvoked)] == ["clerk", "worker"]
+    assert tails(model) == ["", OPEN, OPEN, HALF, ""]
+    assert model.calls[-1].system_instructions == "You write."
 
-    def test_the_sdk_ends_a_run_whose_model_gives_an_id_to_another_call(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        model = script([SHOP], [mark("S001")], "Done.", numbers=[1, 1])
-        with pytest.raises(ModelBehaviorError, match="Model reused a completed tool call ID"):
-            run_async(planning, Agent("clerk", model=model, tools=planning))
-        assert text_of(session) == OPEN
 
-    def test_the_sdk_carries_out_one_of_two_equal_calls_with_one_id(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        add = ("planning_add_step", {"steps": ["Paint it"]})
-        model = script([SHOP], [add, add], [add], "Done.", numbers=[1, 2, 2, 2])
-        assert outputs(run_async(planning, Agent("clerk", model=model, tools=planning))) == [
-            *(SET, "Added S003.")
-        ]
+def test_the_session_may_be_found_by_the_context_of_the_run_and_the_actor_given() -> None:
+    def of_context(user: dict[str, Session]) -> Session:
+        return user["session"]
+
+    user = {"session": Session()}
+    planning = planning_tools(of_context, actor="ann")
+    agent, model = agent_of(planning, [SHOP], "Done.")
+    run_async(planning, agent, context=user)
+    assert tails(model) == ["", OPEN]
+    assert text_of(user["session"]) == OPEN
+    assert [each.actor for each in user["session"].history()] == ["ann"]
+
+
+@pytest.mark.parametrize(
+    ("item_id", "said"),
+    [
+        ("fc_6790a1b2c3d4e5f60718293a4b5c6d{}", ["Added S003."] * 2),
+        *((counted, ["Added S003.", "Added S004."]) for counted in ("fc_{}", "__fake_id__")),
+    ],
+    ids=["of the response", "counted", "made up"],
+)
+def test_a_call_is_made_once_where_its_id_names_the_response(item_id: str, said: list[str]) -> None:
+    session = Session()
+    planning = planning_tools(session)
+    add = ("planning_add_step", {"steps": ["Paint it"]})
+    run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
+    agents = [Agent("clerk", model=script([add], "Done.", item_id=item_id), tools=planning) for _ in said]
+    assert [outputs(run_async(planning, agent)) for agent in agents] == [[each] for each in said]
+    assert len(session.select_all(ToolInvoked)) == 1 + len({*said})
 
 
 @pytest.mark.parametrize("model_of", [OpenAIResponsesModel, OpenAIChatCompletionsModel])
@@ -248,7 +244,7 @@ def test_through_the_openai_client_requests_and_answers_are_the_same(
             return result
 
     lines: list[Any] = [[SHOP, ("sweep", {"room": "hall"})], [mark("S07"), mark("S001")], "Half of it."]
-    with ScriptedModel(*lines) as server:
+    with testing.ScriptedModel(*lines) as server:
         result = asyncio.run(main(server.openai_url))
     assert outputs(result) == [
         SET,
@@ -270,21 +266,262 @@ def test_through_the_openai_client_requests_and_answers_are_the_same(
     assert all(str(each).startswith("call_") for each in sent)
 
 
-def test_a_name_that_openai_does_not_take_is_refused_at_once() -> None:
-    @tool(name="files/read")
-    def read(path: str) -> str:
-        """Read a file."""
-        return path
-
-    with pytest.raises(ValueError, match="takes no tool named 'files/read': a name has 1 to 64 letters"):
-        planning_tools(Session(), tools=[read])
+ASK = "Plan set: S001 to S002. Ask the user to approve it first."
+WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
+WORK: Call = ("work", {"on": "shelves"})
+APPROVAL = PlanPolicy(approval=True)
+worked: list[str] = []
 
 
-def test_a_tool_of_the_sdk_with_the_name_of_a_planning_tool_is_refused() -> None:
-    @function_tool
-    def planning_read_plan() -> str:
-        """Read."""
-        return ""
+@function_tool
+async def work(on: str, hard: bool = False) -> str:
+    """Work on something."""
+    await asyncio.sleep(0.001)
+    if on == "fire":
+        raise ValueError("a password")
+    worked.append(on)
+    return f"Worked on {on}"
 
-    with pytest.raises(ValueError, match="there are two tools named planning_read_plan: rename one"):
-        planning_tools(Session(), tools=[planning_read_plan])
+
+@function_tool
+def look() -> str:
+    """Look at the shop."""
+    return "It is empty"
+
+
+@tool
+def paint(wall: str) -> str:
+    """Paint a wall."""
+    worked.append(wall)
+    return f"{wall} is red"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_worked() -> Iterator[None]:
+    worked.clear()
+    yield
+    worked.clear()
+
+
+def guarded(session: Session, policy: PlanPolicy = APPROVAL) -> PlanningTools:
+    return planning_tools(session, tools=[work, look, paint], policy=policy, read_only=["look"])
+
+
+def decided(planning: PlanningTools, agent: Any, result: Any, how: str = "approve", **options: Any) -> Any:
+    """The run goes on when its user has decided about its first call."""
+    state = result.to_state()
+    getattr(state, how)(result.interruptions[0], **options)
+    return run_async(planning, agent, state)
+
+
+def asked_about(result: Any) -> list[tuple[str | None, str | None]]:
+    """The calls that the user is asked about."""
+    return [(each.name, each.arguments) for each in result.interruptions]
+
+
+def replace(session: Session) -> None:
+    """Set another plan up, as an agent does."""
+    Toolbox(guarded(session).section.tools()).call(*setup("Burn it", "Buy matches"))
+
+
+class TestApproval:
+    def test_work_waits_for_the_user_and_with_the_calls_approval_the_plan_is_approved(self) -> None:
+        session = Session()
+        planning = guarded(session)
+        agent, model = agent_of(
+            planning, [SHOP, ("look", {}), READ, WORK], [("paint", {"wall": "A"})], "Done."
+        )
+        result = run_async(planning, agent)
+        assert asked_about(result) == [("work", '{"on":"shelves"}')]
+        assert outputs(result) == [ASK, "It is empty", OPEN]
+        shown = pending_approval(session)
+        assert shown is not None
+        assert shown.text == OPEN
+
+        result = decided(planning, agent, result)
+        assert outputs(result)[3:] == ["Worked on shelves", "A is red"]
+        assert worked == ["shelves", "A"]
+        assert [each.actor for each in session.history() if "ApprovePlan" in str(each.events)] == ["host"]
+        assert tails(model)[-1] == OPEN
+
+    @pytest.mark.parametrize(
+        ("between", "answer", "waits"),
+        [
+            (lambda _: None, "Worked on shelves", False),
+            (lambda session: session.dispatch(ApprovePlan()), "Worked on shelves", False),
+            (replace, WAITS, True),
+        ],
+        ids=["nothing", "approval", "another plan"],
+    )
+    def test_a_state_that_was_written_is_approved_after_a_restart(
+        self, between: Any, answer: str, waits: bool, opens: Callable[[], Session]
+    ) -> None:
+        planning = guarded(opens())
+        agent, _ = agent_of(planning, [SHOP], [WORK], "Done.")
+        written = run_async(planning, agent).to_state().to_string()
+        session = opens()
+        planning = guarded(session)
+        between(session)
+        agent, model = agent_of(planning, "Done.")
+
+        async def main() -> Any:
+            state = await RunState.from_string(agent, written)
+            state.approve(state.get_interruptions()[0])
+            return await Runner.run(agent, state, run_config=planning.run_config(QUIET))
+
+        assert outputs(asyncio.run(main())) == [ASK, answer]
+        assert (pending_approval(session) is not None) is waits
+        if not waits:
+            assert tails(model) == [OPEN]
+            assert [each.call_id for each in session.select_all(ToolInvoked)] == ["call_1", "call_2"]
+
+    def test_with_a_call_that_is_rejected_the_plan_is_rejected(self) -> None:
+        session = Session()
+        planning = guarded(session)
+        change: Call = ("planning_add_step", {"steps": ["Ask the owner"]})
+        agent, model = agent_of(planning, [SHOP], [WORK], [WORK], [change, WORK], "Done.")
+        result = run_async(planning, agent)
+        result = decided(planning, agent, result, "reject", rejection_message="Not before noon.")
+        assert outputs(result) == [
+            ASK,
+            "Not before noon.",
+            "work was not called: the plan was rejected (Not before noon.); change the plan first",
+            "Added S003. Ask the user to approve it first.",
+        ]
+        assert asked_about(result) == [("work", '{"on":"shelves"}')]
+        assert [end.splitlines()[-1] for end in tails(model)[2:]] == [
+            "The plan waits for the user's approval.",
+            "The user rejected the plan: Not before noon.",
+        ]
+        assert outputs(decided(planning, agent, result))[4:] == ["Worked on shelves"]
+        assert pending_approval(session) is None
+
+    def test_of_two_calls_the_one_that_is_approved_is_made(self) -> None:
+        session = Session()
+        planning = guarded(session)
+        agent, _ = agent_of(planning, [SHOP], [WORK, ("paint", {"wall": "A"})], [READ], "Done.")
+        result = run_async(planning, agent)
+        assert [name for name, _ in asked_about(result)] == ["work", "paint"]
+        state = result.to_state()
+        state.approve(result.interruptions[0])
+        state.reject(result.interruptions[1], rejection_message="Not red.")
+        assert outputs(run_async(planning, agent, state))[1:] == ["Worked on shelves", "Not red.", OPEN]
+        assert pending_approval(session) is None
+
+    def test_a_plan_that_the_host_rejected_is_a_refusal_without_a_question(self) -> None:
+        session = Session()
+        planning = guarded(session)
+
+        class Reject(RunHooks[Any]):
+            async def on_llm_start(self, *_: Any) -> None:
+                if pending_approval(session) is not None:
+                    session.dispatch(RejectPlan("too short"))
+
+        agent, _ = agent_of(planning, [SHOP], [WORK], "Done.")
+        result = run_async(planning, agent, hooks=Reject())
+        assert outputs(result) == [
+            ASK,
+            "work was not called: the plan was rejected (too short); change the plan first",
+        ]
+        assert (result.final_output, result.interruptions) == ("Done.", [])
+
+    def test_a_tool_that_is_always_approved_does_not_approve_later_plans(self) -> None:
+        session = Session()
+        planning = guarded(session)
+        agent, model = agent_of(planning, [SHOP], [WORK], [setup("Burn it", "Buy matches")], [WORK], "Done.")
+        result = run_async(planning, agent)
+        result = decided(planning, agent, result, always_approve=True)
+        assert outputs(result)[1] == "Worked on shelves"
+        assert outputs(result)[3] == WAITS
+        assert pending_approval(session) is not None
+        assert (worked, len(model.calls)) == (["shelves"], 5)
+
+    def test_the_sdk_asks_the_user_about_arguments_that_it_cannot_read(self) -> None:
+        planning = guarded(Session())
+        agent, _ = agent_of(planning, [("paint", "{no json")], "Done.")
+        result = run_async(planning, agent)
+        assert asked_about(result) == [("paint", "{no json")]
+        (said,) = outputs(decided(planning, agent, result))
+        assert said.startswith("Refused, nothing changed. arguments are not JSON at line 1, column 2: ")
+
+    def test_without_a_session_nobody_is_asked(self) -> None:
+        planning = planning_tools(lambda: None, tools=[work, paint], policy=APPROVAL)
+        agent, _ = agent_of(planning, [WORK, ("paint", {"wall": "A"})], "Done.")
+        assert outputs(run_async(planning, agent)) == [
+            *("Worked on shelves", "paint was not called: no session for this call")
+        ]
+
+
+def test_a_call_that_failed_is_no_evidence() -> None:
+    session = Session()
+    burn: Call = ("work", {"on": "fire"})
+    planning = guarded(session, PlanPolicy(evidence="required", stale_after=2))
+    turns: list[Turn] = [[SHOP, burn], [("work", {"off": 1})], [proved("S001", "C1")], "Done."]
+    assert outputs(run_async(planning, agent_of(planning, *turns)[0]))[1:] == [
+        *["An error occurred while running the tool. Please try again."] * 2,
+        "Refused, nothing changed. C1 (work) failed; call a tool that does the work of S001 first",
+    ]
+    assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 3
+    assert "a password" not in str([each.events for each in session.history()])
+
+
+async def is_large(_: RunContextWrapper[Any], arguments: dict[str, Any], _call_id: str) -> bool:
+    return bool(arguments)
+
+
+@function_tool(needs_approval=is_large)
+def pay(amount: int) -> str:
+    """Pay."""
+    return str(amount)
+
+
+@function_tool
+def planning_read_plan() -> str:
+    """Read."""
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (
+            planning_tools,
+            TypeError,
+            "planning_tools needs a session, or a function that returns one: the SDK does not keep the plan",
+        ),
+        (
+            lambda: planning_tools(Session()).run_config({"model": "gpt-5"}),  # type: ignore[arg-type]  # the mistake
+            TypeError,
+            "config must be a RunConfig, got dict",
+        ),
+        (
+            lambda: planning_tools(Session(), tools=[Tool("files/read", "Read.", str)]),
+            ValueError,
+            "openai-responses takes no tool named 'files/read': a name has 1 to 64 letters, digits, _ and -; "
+            "rename it, as with attrs.evolve(tool, name=...)",
+        ),
+        (
+            lambda: planning_tools(Session(), tools=[planning_read_plan]),
+            ValueError,
+            "there are two tools named planning_read_plan: rename one",
+        ),
+        (
+            lambda: planning_tools(Session(), tools=[pay], policy=APPROVAL),
+            ValueError,
+            "pay has a needs_approval function, and would wait for the plan's approval as well: remove the "
+            "function, or name the tool in read_only",
+        ),
+    ],
+    ids=["no session", "no configuration", "a name", "two names", "two approvals"],
+)
+def test_what_cannot_be_used_is_refused_at_once(
+    make: Callable[[], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error) as raised:
+        make()
+    assert str(raised.value) == message
+
+
+def test_a_tool_with_a_function_of_its_own_for_approval_may_be_one_that_reads() -> None:
+    planning_tools(Session(), tools=[pay], policy=APPROVAL, read_only=["pay"])
+    assert planning_tools(Session(), tools=[pay])[-1] is pay

@@ -217,10 +217,7 @@ def test_each_request_offers_what_the_plan_takes_and_other_calls_are_answered(en
     assert talk.texts[0] == "Refused, nothing changed. no plan yet; call planning_setup_plan first"
 
 
-FRAMEWORKS = [each for each in NARROWED if each.needs != "planning"]
-
-
-@pytest.mark.parametrize("entry", FRAMEWORKS, ids=[each.name for each in FRAMEWORKS])
+@through("agents")
 def test_a_request_offers_what_the_plan_of_another_process_takes(
     entry: EntryPoint, opens: Callable[[], Session]
 ) -> None:

@@ -32,12 +32,6 @@ def planned(objective: str = "Open the shop") -> Session:
     return session
 
 
-def test_a_position_is_json_and_gives_the_plan_back() -> None:
-    session = planned()
-    position = json.loads(json.dumps(position_of(session)))
-    assert plan_from(position) == select_latest(session, Plan)
-
-
 def test_a_position_that_is_made_while_another_process_makes_the_first_change_fits(
     opens: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,12 +20,14 @@ from frameworks import (
     HALF,
     OPEN,
     OTHER,
+    OWN,
     PROMISES,
     READ,
     SHOP,
     TABLE,
     Answer,
     Call,
+    Driver,
     EntryPoint,
     aplay,
     mark,
@@ -49,12 +51,10 @@ SET = "Plan set: S001 to S002. Next: S001 Rent a room"
 DONE = "S001 done. Next: S002 Buy shelves"
 NO_STEP = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
 AWAY = "{} cannot reach its data now. Try again later, or continue without it."
+NO_PLAN = "Refused, nothing changed. no plan yet; call planning_setup_plan first"
+KEEPS = [each for each in TABLE if each.keeps_position]
+keeping = pytest.mark.parametrize("entry", KEEPS, ids=[each.name for each in KEEPS])
 current: ContextVar[Session | None] = ContextVar("current", default=None)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
 
 
 @contextmanager
@@ -98,7 +98,8 @@ def test_the_tools_reach_the_model_with_their_descriptions_and_schemas(entry: En
 def test_the_section_reaches_the_model_the_same_in_each_request(entry: EntryPoint) -> None:
     session = Session()
     first, *others = entry.play(session, [[SHOP], [mark("S07")], [mark("S001")]]).requests
-    assert PlanningToolsSection(session=session).body() in first.system
+    before = {"mcp": "", "planning": "## 1. Planning\n\n"}.get(entry.needs, f"{OWN}\n\n## Planning\n\n")
+    assert first.system == before + PlanningToolsSection(session=session).body()
     assert [(each.system, each.tools) for each in others] == [(first.system, first.tools)] * 3
 
 
@@ -274,9 +275,7 @@ def test_custom_tools_know_the_session_and_the_id_of_their_call(entry: EntryPoin
     assert seen == [(session, "call_1")]
 
 
-@pytest.mark.parametrize(
-    "entry", [each for each in TABLE if each.keeps_position], ids=lambda each: str(each.name)
-)
+@keeping
 def test_a_toolbox_of_the_host_keeps_its_own_tools(entry: EntryPoint) -> None:
     session = Session()
     count = Tool("count", "Count.", lambda _: "4", parameters={"type": "object"})
@@ -467,20 +466,6 @@ def test_a_session_that_cannot_be_opened_is_a_failed_call(entry: EntryPoint) -> 
 # Conversations that are not what they were
 
 
-@promise("rewind")
-def test_a_conversation_that_goes_back_takes_the_plan_with_it(entry: EntryPoint, session: Session) -> None:
-    agent = entry.agent(session)
-    start = play(agent, [[SHOP]]).after
-    first = play(agent, [[mark("S001")]], start).after
-    version = session.version
-    second = play(agent, [[mark("S002")]], start)
-    assert [each.last for each in second.requests] == [OPEN, OTHER]
-    assert text_of(session.at(version)) == HALF
-    for after, plan in ((first, HALF), (second.after, OTHER), (first, HALF)):
-        assert play(agent, [[READ]], after).texts == [plan]
-        assert text_of(session) == plan
-
-
 @promise("truncated")
 def test_a_conversation_that_lost_its_beginning_keeps_the_plan(entry: EntryPoint, stored: Session) -> None:
     agent = entry.agent(stored)
@@ -505,6 +490,75 @@ def test_a_conversation_of_another_session_changes_nothing(entry: EntryPoint, st
             "let each thread keep its session"
         )
     assert (text_of(stored), text_of(other)) == (OPEN, "Another (active, 0 of 0 done)")
+
+
+# Conversations that go back
+
+
+@promise("rewind")
+def test_before_the_first_change_there_is_no_plan(entry: EntryPoint, session: Session) -> None:
+    agent = entry.agent(session)
+    start = play(agent, []).after
+    play(agent, [[SHOP]], start)
+    assert play(agent, [[READ]], start).texts == [NO_PLAN]
+    assert (text_of(session), rewinds(session)) == ("", 1)
+
+
+@promise("rewind")
+@pytest.mark.parametrize("kept", ["in a file", "in memory", "by the conversation"])
+def test_another_process_goes_back(entry: EntryPoint, opens: Callable[[], Session], kept: str) -> None:
+    def agent() -> Driver:
+        return entry.agent(opens() if kept == "in a file" else Session() if kept == "in memory" else None)
+
+    start = play(agent(), [[SHOP]]).after
+    ends = [play(agent(), [[mark(each)]], start).after for each in ("S001", "S002")]
+    again = agent()
+    for after, plan in ((ends[0], HALF), (ends[1], OTHER), (start, OPEN)):
+        talk = play(again, [[READ]], after)
+        assert (talk.texts, [each.last for each in talk.requests]) == ([plan], [plan, plan])
+    assert play(agent(), [[READ]]).texts == [OPEN if kept == "in a file" else NO_PLAN]
+
+
+@promise("rewind")
+@pytest.mark.parametrize("by", ["the host", "another conversation"])
+def test_what_others_changed_since_stays_and_the_model_reads_so(
+    entry: EntryPoint, session: Session, by: str
+) -> None:
+    agent = entry.agent(session)
+    start = play(agent, [[SHOP]]).after
+    play(agent, [[mark("S001")]], start)
+    if by == "the host":
+        session.dispatch(MarkStep("S002", "in_progress"))
+    else:
+        play(agent, [[mark("S002", "in_progress")]])
+    talk = play(agent, [[READ]], start)
+    plan = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
+    news = "The plan has changed since your last turn: S001 done. S002 in_progress."
+    assert (talk.texts, text_of(session), rewinds(session)) == ([plan], plan, 0)
+    assert [each.last for each in talk.requests] == [f"{plan}\n\n{news}", plan]
+
+
+@promise("rewind")
+def test_history_that_is_not_kept_is_no_proof(entry: EntryPoint) -> None:
+    session = Session(history=1)
+    agent = entry.agent(session)
+    start = play(agent, [[SHOP]]).after
+    play(agent, [[mark("S001", "in_progress")], [mark("S001")]], start)
+    assert play(agent, [[READ]], start).texts == [HALF]
+
+
+@keeping
+@pytest.mark.parametrize("turns", [[[READ]], []], ids=["a call", "no call"])
+def test_what_the_host_changed_between_two_runs_is_read_once(
+    entry: EntryPoint, session: Session, turns: list[list[Call]]
+) -> None:
+    agent = entry.agent(session, policy=PlanPolicy())  # ADK keeps what was read only with its plugin
+    after = play(agent, [[SHOP]]).after
+    session.dispatch(MarkStep("S001", "done"))
+    talk = play(agent, turns, after)
+    news = "The plan has changed since your last turn: S001 done."
+    assert [each.last for each in talk.requests] == [f"{HALF}\n\n{news}", *[HALF] * len(turns)]
+    assert [each.last for each in play(agent, [], talk.after).requests] == [HALF]
 
 
 def test_each_promise_has_a_test() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -64,24 +65,26 @@ class Api:
 
     module: Any
     clients: tuple[Callable[..., Any], Callable[..., Any]]
-    url: str
-    create: Callable[[Any], Callable[..., Any]]
+    create: str
     conversation: str
     tools: Callable[[Any], list[Any]]
     more: Mapping[str, Any] = {}
 
     def ask(self, model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
-        with self.clients[0](base_url=getattr(model, self.url), api_key="test", max_retries=0) as client:
-            reply = self.create(client)(**self.request(messages, box, stream))
+        with self.clients[0](**self.options(model)) as client:
+            reply = attrgetter(self.create)(client)(**self.request(messages, box, stream))
             reply = list(reply) if stream else reply
         return [*self.module.turn(reply), *self.module.run_calls(reply, box, actor="triage")]
 
     async def aask(self, model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
-        client = self.clients[1](base_url=getattr(model, self.url), api_key="test", max_retries=0)
-        async with client:
-            reply = await self.create(client)(**self.request(messages, box, stream))
+        async with self.clients[1](**self.options(model)) as client:
+            reply = await attrgetter(self.create)(client)(**self.request(messages, box, stream))
             reply = [each async for each in reply] if stream else reply
         return [*self.module.turn(reply), *await self.module.arun_calls(reply, box, actor="triage")]
+
+    def options(self, model: ScriptedModel) -> dict[str, Any]:
+        url = model.openai_url if self.module is openai else model.anthropic_url
+        return {"base_url": url, "api_key": "test", "max_retries": 0}
 
     def request(self, messages: Messages, box: Toolbox, stream: bool) -> dict[str, Any]:
         sent = {"model": "scripted", "tools": self.tools(box), "stream": stream}
@@ -89,29 +92,12 @@ class Api:
 
 
 OPENAI = (sdk.OpenAI, sdk.AsyncOpenAI)
-CHAT = Api(
-    openai, OPENAI, "openai_url", lambda client: client.chat.completions.create, "messages", openai.tools
-)
-RESPONSES = Api(
-    openai,
-    OPENAI,
-    "openai_url",
-    lambda client: client.responses.create,
-    "input",
-    partial(openai.tools, responses=True),
-)
-MESSAGES = Api(
-    anthropic,
-    (anthropic_sdk.Anthropic, anthropic_sdk.AsyncAnthropic),
-    "anthropic_url",
-    lambda client: client.messages.create,
-    "messages",
-    anthropic.tools,
-    {"max_tokens": 99},
-)
-through_each = pytest.mark.parametrize(
-    "api", [CHAT, RESPONSES, MESSAGES], ids=["chat", "responses", "messages"]
-)
+ANTHROPIC = (anthropic_sdk.Anthropic, anthropic_sdk.AsyncAnthropic)
+APIS = {
+    "chat": Api(openai, OPENAI, "chat.completions.create", "messages", openai.tools),
+    "responses": Api(openai, OPENAI, "responses.create", "input", partial(openai.tools, responses=True)),
+    "messages": Api(anthropic, ANTHROPIC, "messages.create", "messages", anthropic.tools, {"max_tokens": 99}),
+}
 
 
 def answers_in(messages: Messages) -> list[tuple[str, str]]:
@@ -127,7 +113,7 @@ def answers_in(messages: Messages) -> list[tuple[str, str]]:
     return found
 
 
-@through_each
+@pytest.mark.parametrize("api", APIS.values(), ids=APIS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_conversation_keeps_the_plan_whatever_the_model_sends(

@@ -1,21 +1,22 @@
-"""The plan of an agent of Pydantic AI, in its own loop, with its own fake models."""
+"""The plan of an agent of Pydantic AI, in its own loop, and what a message history keeps of it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'session-planning[pydantic-ai]'")
 
-from frameworks import OPEN, READ, SHOP, mark, plan_after, rewinds, text_of
-from pydantic_ai import Agent, ModelRetry
+from frameworks import HALF, OPEN, READ, SHOP, mark, plan_after, plans_of, rewinds, text_of
+from pydantic_ai import Agent, ModelRetry, capture_run_messages
 from pydantic_ai.messages import (
-    CachePoint,
     ModelMessage,
     ModelMessagesTypeAdapter,
+    ModelRequest,
     ModelResponse,
     TextPart,
     ToolCallPart,
@@ -25,12 +26,14 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from planning import AddStep, PlanningToolsSection, PlanPolicy, plan_text
+from planning import PlanPolicy, plan_text, register_plan
 from planning.integrations._pydantic_messages import _Unchecked
 from planning.integrations.pydantic_ai import Planning
-from planning.plan.commands import NewPlanStep
+from planning.plan.commands import SetupPlan
 from planning.plan.facts import EvidenceCall
-from session import Session
+from planning.tools import Tool
+from planning.tools.once import RepeatedIds
+from session import Session, SnapshotError
 
 Turn = str | list[tuple[str, Any]]
 
@@ -75,33 +78,6 @@ def answers(messages: list[ModelMessage]) -> list[tuple[str, str, Any]]:
         for part in message.parts
         if isinstance(part, ToolReturnPart)
     ]
-
-
-def test_the_section_follows_your_instructions_and_the_reminder_is_behind_a_cache_point() -> None:
-    session = Session()
-    agent, script = agent_of(Planning(session), [SHOP], "Done.", instructions="You run a shop.")
-    messages = run(agent)
-    body = PlanningToolsSection(session=session).body()
-    assert script.infos[0].instructions == f"You run a shop.\n\n## Planning\n\n{body}"
-    parts = script.infos[0].model_request_parameters.instruction_parts or []
-    assert [part.dynamic for part in parts] == [False, False]
-    assert script.requests[1][-1].parts[-1].content == [CachePoint(), OPEN]  # type: ignore[union-attr]  # a UserPromptPart
-    kept = [part for message in messages for part in message.parts if isinstance(part, UserPromptPart)]
-    assert [part.content for part in kept] == ["Go"]
-
-
-def test_the_test_model_calls_every_tool() -> None:
-    agent = Agent(TestModel(), capabilities=[Planning(Session())], retries=0)
-    called = [call_id for call_id, _, _ in answers(run(agent))]
-    assert len(called) == 6
-
-
-def test_an_answer_that_is_a_tool_call_is_held_back_too() -> None:
-    planning = Planning(Session(), policy=PlanPolicy(finish_gate=1))
-    ends: list[Turn] = [[("final_result", {"response": number})] for number in (1, 2)]
-    agent, _ = agent_of(planning, [SHOP], *ends, output_type=int, retries=0)
-    output: Any = asyncio.run(agent.run("Go")).output
-    assert output == 2
 
 
 def test_calls_that_failed_are_kept_as_such() -> None:
@@ -161,17 +137,6 @@ class TestMessageHistory:
             plan = planning.plan_of(history)
             assert ("" if plan is None else plan_text(plan)) == expected
 
-    def test_an_edit_of_the_host_after_going_back_stays(self) -> None:
-        session = Session()
-        agent, script = agent_of(Planning(session, follow_history=True), *self.TURNS)
-        messages = run(agent)[:3]
-        script.turns = ["Hm.", [mark("S003")], "Done."]
-        messages = run(agent, "Go on", message_history=messages)
-        session.dispatch(AddStep((NewPlanStep("Count the money"),)))
-        run(agent, "Go on", message_history=messages)
-        assert text_of(session).endswith("S003 done: Count the money")
-        assert rewinds(session) == 1
-
 
 @pytest.mark.parametrize(
     ("sent", "kept"),
@@ -182,3 +147,226 @@ def test_arguments_are_read_of_all_that_a_model_may_send(sent: Any, kept: Any) -
     read = _Unchecked().validate_json
     assert read(sent('{"step_id": "S001"}')) == {"step_id": "S001"}
     assert [*read(sent("[1")).values()] == [kept]
+
+
+LOST = "The plan of this conversation is lost: its messages were shortened, or lost their metadata."
+
+
+def reminder_of(request: Sequence[ModelMessage]) -> str:
+    """The last text of a request."""
+    part = request[-1].parts[-1]
+    content = part.content if isinstance(part, UserPromptPart) else ""
+    return content if isinstance(content, str) else str(content[-1])
+
+
+def bare(messages: list[ModelMessage]) -> list[ModelMessage]:
+    """Messages as an application stores them that keeps no metadata."""
+    return [
+        replace(each, metadata=None)
+        if isinstance(each, ModelResponse)
+        else replace(
+            each,
+            parts=[replace(p, metadata=None) if isinstance(p, ToolReturnPart) else p for p in each.parts],
+        )
+        for each in messages
+    ]
+
+
+class TestHostSession:
+    def test_a_run_that_was_killed_has_not_its_work_undone_by_the_next(self) -> None:
+        session = Session()
+        agent, script = agent_of(Planning(session), [SHOP], "Done.", [mark("S001")])
+        messages = run(agent)
+        with pytest.raises(IndexError):  # the script ends after the mark, as a process does
+            run(agent, "Go on", message_history=messages)
+        script.turns = [[mark("S002", "in_progress")], "Done."]
+        run(agent, "Go on", message_history=messages)
+        assert text_of(session).splitlines()[1:] == [
+            "S001 done: Rent a room",
+            "S002 in_progress: Buy shelves",
+        ]
+        assert rewinds(session) == 0
+        told = "The plan has changed since your last turn: S001 done."
+        assert reminder_of(script.requests[-2]) == f"{HALF}\n\n{told}"
+        assert told not in reminder_of(script.requests[-1])
+
+    def test_following_a_history_that_lost_its_metadata_goes_nowhere(self) -> None:
+        session = Session()
+        agent, script = agent_of(Planning(session, follow_history=True), [SHOP], [mark("S001")], "Done.")
+        messages = run(agent)
+        script.turns = ["Done."]
+        run(agent, "Go on", message_history=bare(messages))
+        assert (text_of(session), rewinds(session)) == (HALF, 0)
+
+
+class TestOwnHistory:
+    @pytest.mark.parametrize("whole", [0, 3])
+    def test_a_history_that_lost_its_metadata_keeps_the_plan(self, whole: int) -> None:
+        planning = Planning()
+        agent, script = agent_of(planning, [SHOP, mark("S01x")], [mark("S001")], [READ], "Done.")
+        messages = run(agent)
+        history = [*messages[:whole], *bare(messages[whole:])]
+        assert text_of(planning.session_of(history)) == HALF
+        script.turns = [[READ], "Done."]
+        result = run(agent, "Go on", message_history=history)
+        assert answers(result)[-1][2] == HALF
+        assert text_of(planning.session_of(result)) == HALF
+
+    def test_the_last_messages_keep_the_plan_when_the_others_are_summarised(self) -> None:
+        planning = Planning()
+        agent, script = agent_of(planning, [SHOP], [mark("S001")], "Done.", "Hm.")
+        messages = run(agent)
+        messages = run(agent, "And?", message_history=messages)
+        last: list[ModelMessage] = [ModelRequest([UserPromptPart("So far: ...")]), *messages[-2:]]
+        last = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(last))
+        script.turns = [[READ], "Done."]
+        assert answers(run(agent, "Go on", message_history=last))[-1][2] == HALF
+
+    @pytest.mark.parametrize("kind", ["shortened", "edited", "without the call"])
+    def test_a_plan_that_is_lost_is_told_at_once(self, kind: str) -> None:
+        planning = Planning()
+        agent, script = agent_of(planning, [SHOP], [mark("S001")], "Done.")
+        history = bare(run(agent))
+        if kind == "edited":
+            history[1] = ModelResponse([ToolCallPart("planning_clear_plan", {}, "c1.1")])
+        else:
+            history = history[3 if kind == "shortened" else 4 :]
+        script.turns = [[SHOP], "Done."]
+        with pytest.warns(UserWarning) as caught:
+            result = run(agent, "Go on", message_history=history)
+        assert [str(each.message) for each in caught] == [
+            f"{LOST} Keep them whole, or give Planning a session."
+        ]
+        assert reminder_of(script.requests[-2]) == LOST
+        assert reminder_of(script.requests[-1]) == OPEN
+        assert text_of(planning.session_of(result)) == OPEN
+
+    def test_metadata_that_is_not_a_position_is_refused(self) -> None:
+        agent, _ = agent_of(Planning(), [SHOP], "Done.")
+        messages = run(agent)
+        part = messages[2].parts[0]
+        assert isinstance(part, ToolReturnPart)
+        part.metadata = {"planning": {"plan": ["Mine", "active", []]}}
+        with pytest.raises(SnapshotError) as caught:
+            run(agent, "Go on", message_history=messages[:3])
+        assert str(caught.value) == (
+            "planning in the agent's state is not a position of a session, but a value of type dict: "
+            "remove it, or go back to an earlier checkpoint"
+        )
+
+
+class TestSpec:
+    def test_by_its_name_and_with_options(self) -> None:
+        for spec in ("Planning", {"Planning": "plan-act-reflect"}, {"Planning": {"actor": "clerk"}}):
+            agent: Agent[Any, str] = Agent.from_spec(
+                {"model": "test", "capabilities": [spec]}, custom_capability_types=[Planning]
+            )
+            with agent.override(model=TestModel(call_tools=["planning_setup_plan"])):
+                messages = run(agent)
+            assert [each[1] for each in answers(messages)] == ["success"]
+            assert plans_of(Planning().session_of(messages)) == [(0, 1)]
+
+    def test_an_unknown_strategy_is_refused(self) -> None:
+        specs = [{"Planning": "react-ish"}]
+        with pytest.raises(ValueError, match="strategy: 'react-ish' is unknown; ") as caught:
+            Agent.from_spec({"model": "test", "capabilities": specs}, custom_capability_types=[Planning])
+        assert str(caught.value).endswith(
+            "send one of react, plan-act-reflect, goal-decompose-route-synthesise"
+        )
+
+
+ADD = ("planning_add_step", {"steps": ["Write a test"]})
+MAIL = ("mail", {"to": "ada"})
+Keep = Callable[[Sequence[ModelMessage]], list[ModelMessage]]
+
+
+class Mails:
+    """A session, which has a store or not, and a tool that must not run twice."""
+
+    def __init__(self, opens: Callable[[], Session]) -> None:
+        self.open, self.sent, self.kills = opens, list[str](), False
+        self.open().dispatch(SetupPlan("Fix the login"))
+
+    def mail(self, arguments: dict[str, str]) -> str:
+        self.sent.append(arguments["to"])
+        if self.kills:
+            raise KeyboardInterrupt
+        return f"Sent {len(self.sent)}"
+
+    def agent(self, *responses: ModelResponse) -> Agent[Any, Any]:
+        given = iter([*responses, ModelResponse([TextPart("Done.")])])
+        schema = {"type": "object", "properties": {"to": {"type": "string"}}}
+        tool = Tool("mail", "Mail.", self.mail, parameters=schema, idempotent=False)
+        planning = Planning(self.open(), tools=[tool])
+        return Agent(FunctionModel(lambda _messages, _info: next(given)), capabilities=[planning])
+
+
+@pytest.fixture(params=["memory", "a file"])
+def mails(request: pytest.FixtureRequest, opens: Callable[[], Session]) -> Mails:
+    memory = Session()
+    register_plan(memory)
+    return Mails(opens if request.param == "a file" else lambda: memory)
+
+
+@pytest.fixture(params=["objects", "JSON", "the last two"])
+def keep(request: pytest.FixtureRequest) -> Keep:
+    """How a host keeps the messages."""
+    if request.param == "objects":
+        return list
+    if request.param == "the last two":
+        return lambda messages: list(messages)[-2:]
+    adapter = ModelMessagesTypeAdapter
+    return lambda messages: adapter.validate_json(adapter.dump_json(list(messages)))
+
+
+def calling(*calls: tuple[str, dict[str, Any]], call_id: str = "call_{}") -> ModelResponse:
+    return ModelResponse([ToolCallPart(*each, call_id.format(n)) for n, each in enumerate(calls)])
+
+
+def test_a_run_that_begins_with_a_kept_response_repeats_what_its_calls_answered(
+    mails: Mails, keep: Keep
+) -> None:
+    first = asyncio.run(mails.agent(calling(ADD, MAIL)).run("Go")).all_messages()
+    for _ in range(2):
+        resumed = asyncio.run(mails.agent().run(message_history=keep(first[:2])))
+        assert [text for *_, text in answers(resumed.all_messages())] == ["Added S001.", "Sent 1"]
+    assert (plans_of(mails.open()), mails.sent) == ([(0, 1)], ["ada"])
+
+
+def test_a_run_that_was_killed_in_a_call_does_not_begin_it_again(mails: Mails, keep: Keep) -> None:
+    mails.kills = True
+    with capture_run_messages() as messages, pytest.raises(KeyboardInterrupt):
+        asyncio.run(mails.agent(calling(ADD, MAIL)).run("Go"))
+    mails.kills = False
+    history = next(messages[: n + 1] for n, each in enumerate(messages) if isinstance(each, ModelResponse))
+    resumed = asyncio.run(mails.agent().run(message_history=keep(history)))
+    assert [text for *_, text in answers(resumed.all_messages())] == [
+        "Added S001.",
+        "mail may have taken effect: this call was begun before, and its result is not known. Check what it "
+        "did before you call it again.",
+    ]
+    assert (plans_of(mails.open()), mails.sent) == ([(0, 1)], ["ada"])
+
+
+def test_turns_of_one_run_and_of_several_are_different_though_their_calls_have_one_id(mails: Mails) -> None:
+    for _ in range(2):
+        script = [calling(ADD, MAIL, call_id="call_0{}") for _ in range(2)]
+        asyncio.run(mails.agent(*script).run("Go"))
+    assert (plans_of(mails.open()), mails.sent) == ([(0, 4)], ["ada"] * 4)
+    assert mails.open().select_all(RepeatedIds) == ()
+
+
+def test_a_response_that_a_model_gives_several_times_is_a_turn_each_time(mails: Mails) -> None:
+    response = calling(ADD, MAIL)
+    for _ in range(2):
+        asyncio.run(mails.agent(response).run("Go"))
+    asyncio.run(mails.agent(response, response).run("Go"))
+    assert (plans_of(mails.open()), mails.sent) == ([(0, 4)], ["ada"] * 4)
+
+
+def test_a_kept_response_that_names_no_run_has_its_calls_made(mails: Mails) -> None:
+    first = asyncio.run(mails.agent(calling(ADD)).run("Go")).all_messages()
+    for message in first:
+        message.run_id = None
+    asyncio.run(mails.agent().run(message_history=first[:2]))
+    assert plans_of(mails.open()) == [(0, 2)]

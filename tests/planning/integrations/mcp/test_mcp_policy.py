@@ -180,10 +180,5 @@ async def test_an_answer_to_no_question_approves_nothing() -> None:
     assert facts_of(session).approval == "waiting"
 
 
-def test_a_toolbox_brings_its_policy() -> None:
-    section = PlanningToolsSection(session=Session(), policy=APPROVAL)
-    with pytest.raises(ValueError, match="the toolbox has its own policy: omit policy="):
-        build_server(section, policy=APPROVAL)
-    with pytest.raises(ValueError, match="is not a planning tool"):
-        build_server(plan_tools=["planning_move_step"])
+def test_a_policy_may_offer_more_planning_tools() -> None:
     assert build_server(plan_tools=["planning_move_step"], policy=PlanPolicy(agent_edits=True)) is not None

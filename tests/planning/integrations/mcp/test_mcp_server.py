@@ -1,24 +1,29 @@
-"""A server of the planning tools, spoken to by the official client in both protocol eras."""
+"""A server of the planning tools and of the plan, spoken to by the official client in both protocol eras."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from collections.abc import Callable
 from typing import Any
 
+import mcp_types as types
 import pytest
 from frameworks import setup
-from mcp import Client, MCPError
-from mcp_served import connecting, in_both_eras, over_both, said
+from mcp import Client, MCPDeprecationWarning, MCPError
+from mcp.client.session import IncomingMessage
+from mcp_served import connecting, in_both_eras, over_both, over_http, said
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanningToolsSection, Toolbox
+from planning import MarkStep, Plan, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox, register_plan
 from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.planning_section import PlanningStrategy, section_body
 from planning.suite.tools import planning_tools
 from planning.tools import Tool, ToolContext, ToolResult, tool, tool_from_schema
 from session import Session
+from session.stores import SqliteStore, StoreError
 
 READ = "planning_read_plan"
 
@@ -55,16 +60,6 @@ def shout(word: str) -> dict[str, str]:
 
 
 @in_both_eras
-async def test_tools_that_are_always_loaded_say_so_and_otherwise_nothing_is_said(mode: str) -> None:
-    said_of_tools = []
-    for always_load in (True, False):
-        server = build_server([Tool("shout", "Shouts.", shout)], always_load=always_load)
-        async with Client(server, mode=mode) as client:
-            said_of_tools.append([each.meta for each in (await client.list_tools()).tools])
-    assert said_of_tools == [[{"anthropic/alwaysLoad": True}] * 7, [None] * 7]
-
-
-@in_both_eras
 async def test_without_structured_results_the_model_has_the_text_alone(mode: str) -> None:
     server = build_server([Tool("shout", "Shouts.", shout)], structured=False)
     async with Client(server, mode=mode) as client:
@@ -81,30 +76,6 @@ async def test_without_structured_results_the_model_has_the_text_alone(mode: str
         "error: Refused, nothing changed. step_id: the plan has no step S002; its only step is S001",
         '{"shouted":"HELP"}',
     ]
-
-
-@over_both
-@in_both_eras
-async def test_two_clients_at_once_have_two_plans(way: str, mode: str) -> None:
-    async with connecting(way, mode) as connect, connect() as one, connect() as other:
-        for number in range(3):
-            await asyncio.gather(
-                one.call_tool(*setup(f"A{number}")),
-                other.call_tool(*setup(f"B{number}")),
-            )
-        result = [said(await client.call_tool(READ)) for client in (one, other)]
-    assert result == ["A2 (active, 0 of 0 done)", "B2 (active, 0 of 0 done)"]
-
-
-@over_both
-@in_both_eras
-async def test_with_a_session_all_clients_share_its_plan(way: str, mode: str) -> None:
-    session = Session(session_id="shared")
-    async with connecting(way, mode, session=session) as connect, connect() as one, connect() as other:
-        await one.call_tool(*setup("Ours"))
-        resources = (await other.list_resources()).resources
-        result = [said(await other.call_tool(READ)), *(resource.uri for resource in resources)]
-    assert result == ["Ours (active, 0 of 0 done)", "plan://shared"]
 
 
 @in_both_eras
@@ -270,14 +241,22 @@ async def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
     ("wrong", "message"),
     [
         ({"tools": Toolbox([add]), "session": Session()}, "the toolbox has its own session: omit session="),
-        ({"plan_tools": ["mark"]}, f"'mark' is not a planning tool; they are {', '.join(PLAN_TOOLS)}"),
+        (
+            {"tools": PlanningToolsSection(session=Session()), "policy": PlanPolicy(approval=True)},
+            "the toolbox has its own policy: omit policy=",
+        ),
+        (
+            {"plan_tools": ["planning_move_step"]},
+            f"'planning_move_step' is not a planning tool; they are {', '.join(PLAN_TOOLS)}",
+        ),
         ({"tools": [Tool(READ, "", add)]}, "two tools are named planning_read_plan"),
+        ({"ignore": "trace"}, "ignore must be a collection of names, got 'trace'"),
         *(
             ({"tools": given}, f"expected a Toolbox, a Section or an iterable of tools, got {kind}")
             for given, kind in (("planning_mark_step", "str"), (5, "int"), (None, "NoneType"))
         ),
     ],
-    ids=range(6),
+    ids=range(8),
 )
 def test_what_cannot_be_served_is_refused_at_once(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
@@ -351,20 +330,118 @@ async def test_a_tool_has_an_argument_that_it_declares_by_name(mode: str) -> Non
     ]
 
 
+READ = "planning_read_plan"
+
+
+@over_both
 @in_both_eras
-async def test_the_host_says_which_arguments_are_dropped(mode: str) -> None:
-    async with Client(build_server(ignore=["trace"]), mode=mode) as client:
-        results = [
-            said(
-                await client.call_tool(
-                    "planning_setup_plan", {"objective": "A", "initial_steps": [], each: 1}
-                )
-            )
-            for each in ("trace", "action")
-        ]
-    assert results == [
-        "Plan set, no steps yet. Add them with planning_add_step.",
-        "error: Refused, nothing changed. action: unknown field; the fields are objective, initial_steps",
-    ]
-    with pytest.raises(TypeError, match=r"^ignore must be a collection of names, got 'trace'$"):
-        build_server(ignore="trace")
+async def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: str) -> None:
+    async with connecting(way, mode) as connect, connect() as one, connect() as other:
+        (resource,) = (await one.list_resources()).resources
+        before = await one.read_resource(resource.uri)
+        await one.call_tool(*setup("Mine"))
+        after = await one.read_resource(resource.uri)
+        with pytest.raises(MCPError) as refused:
+            await other.read_resource(resource.uri)
+        assert resource.uri not in {each.uri for each in (await other.list_resources()).resources}
+        kinds = {resource.mime_type, before.contents[0].mime_type, after.contents[0].mime_type}
+        assert kinds == {"application/json"}
+        texts = [each.contents[0].text for each in (before, after)]  # type: ignore[union-attr]  # text alone
+    plan = {"objective": "Mine", "status": "active", "done": 0, "total": 0, "steps": []}
+    assert [*map(json.loads, texts)] == [None, plan]
+    assert refused.value.error.message == f"no resource is {resource.uri}; list them"
+
+
+async def test_a_client_that_listens_hears_of_every_change_whoever_makes_it() -> None:
+    session = Session(session_id="watched")
+    async with Client(build_server(session=session)) as client:
+        async with client.listen(resource_subscriptions=["plan://watched"]) as changes:
+            await client.call_tool(*setup("Seen", "One"))
+            heard = [await anext(changes)]
+            await client.call_tool(READ)  # no change
+            mark = MarkStep("S001", "done")
+            thread = threading.Thread(target=session.dispatch, args=(mark,))
+            thread.start()
+            heard.append(await anext(changes))
+            thread.join()
+        result = [event.uri for event in heard]  # type: ignore[union-attr]  # it asked for no other
+    assert result == ["plan://watched"] * 2
+
+
+async def test_a_client_hears_of_the_changes_that_another_process_makes(opens: Callable[[], Session]) -> None:
+    elsewhere = opens()  # with a store of its own, as another process has it
+    async with Client(build_server(session=opens())) as client:
+        async with client.listen(resource_subscriptions=["plan://shop"]) as changes:
+            await asyncio.to_thread(elsewhere.dispatch, SetupPlan("From elsewhere"))
+            event = await anext(changes)
+        await asyncio.to_thread(elsewhere.dispatch, SetupPlan("Once more"))
+        read = await client.read_resource("plan://shop")
+        result = [event.uri, json.loads(read.contents[0].text)["objective"]]  # type: ignore[union-attr]  # as above
+    assert result == ["plan://shop", "Once more"]
+
+
+async def test_a_change_of_the_store_that_is_not_one_of_the_plan_is_announced_to_nobody(
+    opens: Callable[[], Session],
+) -> None:
+    elsewhere, served = opens(), opens()
+    toolbox = Toolbox(planning_tools(elsewhere))
+    toolbox.call(*setup("Seen", "One"))
+    served.refresh()
+    async with (
+        Client(build_server(session=served)) as client,
+        client.listen(resource_subscriptions=["plan://shop"]) as changes,
+    ):
+        refused = {"step_id": "S009", "status": "done"}
+        assert not (await asyncio.to_thread(toolbox.call, "planning_mark_step", refused)).success
+        heard = asyncio.ensure_future(anext(changes))
+        while served.version != elsewhere.version:  # until it has taken the change over
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert not heard.done()
+        heard.cancel()
+
+
+async def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(
+    stored: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreError("the disk is full: free some space")
+
+    async with Client(build_server(session=stored)) as client:
+        await client.call_tool(*setup("Kept", "One"))
+        with monkeypatch.context() as patched:
+            for name in ("lock", "head"):
+                patched.setattr(SqliteStore, name, refuse)
+            refused = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
+            with pytest.raises(MCPError) as failed:
+                await client.read_resource("plan://shop")
+        marked = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
+        result = [refused.is_error, failed.value.error.message, said(marked)]
+    assert result == [True, "the disk is full: free some space", "S001 done. Plan completed."]
+
+
+@over_both
+async def test_a_client_of_the_older_era_subscribes_and_unsubscribes(way: str) -> None:
+    session = Session(session_id="watched")
+    register_plan(session)
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    async def hear(message: IncomingMessage) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            await heard.put(message.params.uri)
+
+    server = build_server(session=session)
+    async with (
+        over_http(server) as url,
+        Client(server if way == "memory" else url, mode="legacy", message_handler=hear) as client,
+    ):
+        with pytest.warns(MCPDeprecationWarning):
+            await client.subscribe_resource("plan://watched")
+        session.dispatch(SetupPlan("Seen"))
+        uris = [await heard.get()]
+        with pytest.warns(MCPDeprecationWarning):
+            await client.unsubscribe_resource("plan://watched")
+        session.dispatch(SetupPlan("Unseen"))
+        await client.call_tool(READ)
+        result = [*uris, str(heard.qsize())]
+    assert result == ["plan://watched", "0"]

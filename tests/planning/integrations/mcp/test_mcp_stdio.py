@@ -4,22 +4,91 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self
 
 import pytest
-from mcp_forked import Forked
 from mcp_served import HELLO
 
 from planning import Plan, register_plan
-from planning.integrations.mcp import stdio
+from planning.cli import app, main, mcp_server
+from planning.integrations.mcp import build_server, serve_stdio, stdio
 from session import Session
 from session.stores import SqliteStore
+
+for _ in (app, mcp_server):  # what main() would import in each fork
+    build_server()
+
+
+class Forked:
+    """The ``planning`` command, or a server of tools, in a fork with pipes for its standard streams."""
+
+    def __init__(self, *arguments: str, serving: Sequence[Any] = ()) -> None:
+        theirs_in, ours_in = os.pipe()
+        ours_out, theirs_out = os.pipe()
+        ours_errors, theirs_errors = os.pipe()
+        ours, theirs = (ours_in, ours_out, ours_errors), (theirs_in, theirs_out, theirs_errors)
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                for number, pipe in enumerate(theirs):
+                    os.dup2(pipe, number)
+                for each in (*ours, *theirs):
+                    os.close(each)
+                code = _run(arguments, serving)
+            except BaseException:  # noqa: BLE001 - a child must not return to the tests
+                code = 99
+            os._exit(code)
+        for each in theirs:
+            os.close(each)
+        self.input: IO[bytes] = open(ours_in, "wb", buffering=0)  # noqa: SIM115, PTH123 - until the end
+        self.output: IO[bytes] = open(ours_out, "rb")  # noqa: SIM115, PTH123 - the same
+        self.errors: IO[bytes] = open(ours_errors, "rb")  # noqa: SIM115, PTH123 - the same
+        self._code: int | None = None
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input, which it may have closed."""
+        with suppress(BrokenPipeError):
+            self.input.write(data)
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self._pid, number)
+
+    def wait(self) -> int:
+        if self._code is None:
+            self._code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        return self._code
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._code is None:
+            self.signal(signal.SIGKILL)
+            self.wait()
+        for each in (self.input, self.output, self.errors):
+            each.close()
+
+
+def _run(arguments: Sequence[str], serving: Sequence[Any]) -> int:
+    """Be the process of the command, or of the server."""
+    signal.alarm(60)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - the end of the process closes them
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115 - the same
+    sys.argv = ["planning", *arguments]
+    try:
+        asyncio.run(serve_stdio(build_server(serving))) if serving else main()
+    except SystemExit as over:
+        return over.code if isinstance(over.code, int) else 1
+    return 0
+
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 SET = "Plan set, no steps yet. Add them with planning_add_step."
@@ -184,41 +253,21 @@ def test_in_a_store_each_client_has_its_plan_unless_a_session_is_named(tmp_path:
     assert sorted(plan.objective for plan in plans if plan is not None) == ["A", "B"]
 
 
-def test_for_claude_code_its_tools_are_always_loaded_and_its_results_are_text() -> None:
-    sent = lines({"method": "tools/list"}, call("planning_setup_plan", objective="Read as text"))
-    _, messages = answered(sent, "--always-load", "--no-structured")
-    _, listed, planned = sorted(messages, key=lambda message: message["id"])
-    tools = listed["result"]["tools"]
-    assert [(each["_meta"], "outputSchema" in each) for each in tools] == [
-        ({"anthropic/alwaysLoad": True}, False)
-    ] * 6
-    assert "structuredContent" not in planned["result"]
-
-
-def test_the_settings_of_a_policy_are_taken() -> None:
+def test_the_options_of_its_tools_are_taken() -> None:
     options = ("--approval", "--evidence", "unique", "--dependencies", "--tools", "setup,mark")
-    _, messages = answered(
-        lines({"method": "tools/list"}, call("planning_setup_plan", objective="A", initial_steps=["One"])),
-        *options,
-    )
-    _, listed, planned = sorted(messages, key=lambda message: message["id"])
-    tools = {each["name"]: str(each["inputSchema"]) for each in listed["result"]["tools"]}
-    assert [*tools] == ["planning_setup_plan", "planning_mark_step"]
-    assert "depends_on" in tools["planning_setup_plan"]
-    assert "evidence" in tools["planning_mark_step"]
-    assert texts([planned]) == ["Plan set: S001. Ask the user to approve it first."]
-
-
-def test_the_arguments_that_are_dropped_can_be_named() -> None:
-    calls = [
-        call("planning_setup_plan", objective="A", initial_steps=[], **{name: 1})
-        for name in ("span", "action")
+    setting = [{"objective": "A", "initial_steps": ["One"], name: 1} for name in ("span", "action")]
+    sent = lines({"method": "tools/list"}, *(call("planning_setup_plan", **each) for each in setting))
+    _, messages = answered(sent, "--always-load", "--no-structured", "--ignore", "trace, span", *options)
+    _, listed, planned, _ = sorted(messages, key=lambda message: message["id"])
+    tools = listed["result"]["tools"]
+    names = ("planning_setup_plan", "planning_mark_step")
+    assert [(each["name"], each["_meta"], "outputSchema" in each) for each in tools] == [
+        (name, {"anthropic/alwaysLoad": True}, False) for name in names
     ]
-    code, messages = answered(lines(*calls), "--ignore", "trace, span")
-    assert (code, texts(messages)) == (
-        0,
-        [
-            SET,
-            "Refused, nothing changed. action: unknown field; the fields are objective, initial_steps",
-        ],
-    )
+    assert "structuredContent" not in planned["result"]
+    setup, marking = (str(each["inputSchema"]) for each in tools)
+    assert ("depends_on" in setup, "evidence" in marking) == (True, True)
+    assert texts(messages) == [
+        "Plan set: S001. Ask the user to approve it first.",
+        "Refused, nothing changed. action: unknown field; the fields are objective, initial_steps",
+    ]

@@ -129,6 +129,8 @@ class Replay:
         if warm is not None and version == self.head.version and warm.head.hash == self.head.hash:
             return warm.slices[kind]
         with self.store.reading():
+            if version < self.head.version:
+                self.require_same()
             return self._place(kind, version, registered)
 
     def _place(self, kind: type, version: int, registered: Routes) -> Slice:
@@ -189,6 +191,8 @@ class Replay:
             for last in self.store.changes(self._session_id, head.version, head.version):
                 if last.hash != head.hash:
                     raise self._refusal(StoreError(damaged(head.version), version=head.version))
+            if version < head.version:
+                self.require_same()
             read = self._log if is_log(kind) else self._place
             return items_of(read(kind, version, registered))
 
@@ -321,7 +325,8 @@ class Replay:
         found: list[tuple[int, Mapping[str, Any]]] = []
         for checkpoint in self.store.checkpoints(self._session_id, version, NEWEST):
             at = self.store.changes(self._session_id, checkpoint.version, checkpoint.version)
-            if at and checkpoint.check == chain_hash(at[0].hash, checkpoint.text):
+            is_own = checkpoint.version != self.head.version or [self.head.hash] == [each.hash for each in at]
+            if at and is_own and checkpoint.check == chain_hash(at[0].hash, checkpoint.text):
                 found.append((checkpoint.version, slices_of(checkpoint.text, checkpoint.version)))
                 if len(found) == limit:
                     break
@@ -367,12 +372,25 @@ class Replay:
             raise StoreError(damaged(last), version=last)
         return changes
 
+    def require_same(self) -> None:
+        """Refuse to go on if the store has this session no more; who reads the newest version need not ask.
+
+        Raises:
+            StoreError: It was deleted, or another has its id now.
+        """
+        gone = self._gone()
+        if gone is not None:
+            raise gone
+
     def _refusal(self, damage: StoreError) -> StoreError:
         """The error for missing changes: the session may be gone, or be another one."""
+        return self._gone() or damage
+
+    def _gone(self) -> StoreError | None:
         head = self.store.head(self._session_id)
         if head is None:
             return deleted(self._session_id)
-        return damage if head.created_at == self.head.created_at else replaced(self._session_id)
+        return None if head.created_at == self.head.created_at else replaced(self._session_id)
 
 
 def _find_routes(kind: type, registered: Routes) -> list[tuple[type, Route]]:

@@ -199,6 +199,8 @@ class Stored(Replay):
             sources.append((source, min(last, version)))
             if last >= version:
                 break
+        if head.version:
+            self.require_same()
         at = self.store.changes(self._session_id, version, version) if version else ()
         now = datetime.now(UTC)
         hash_ = at[0].hash if at else b""

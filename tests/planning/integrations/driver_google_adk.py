@@ -89,9 +89,7 @@ async def back(runner: Runner, invocation: str) -> None:
     await runner.rewind_async(**ADA, rewind_before_invocation_id=invocation)
 
 
-SERVICE = (
-    InMemorySessionService()
-)  # the database of ADK's sessions: what runs in another process has the same
+SERVICE = InMemorySessionService()  # for what runs in another process, too
 NAMED = 'You are an agent. Your internal name is "clerk".\n\n'  # which ADK says of each agent
 GO = Content(role="user", parts=[Part(text="Go")])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from itertools import count
-from threading import Barrier
+from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, RetryPolicy, interrupt
 
-from planning import NewPlanStep, Plan, SetupPlan, register_plan
+from planning import AddStep, MarkStep, NewPlanStep, Plan, SetupPlan, register_plan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Rewound, Session, VersionError, select_latest
 
@@ -367,3 +367,80 @@ def test_a_supervisor_goes_back_once_and_keeps_what_its_agents_do_then(messages:
     assert rewinds(session) == 1
     seen = session.at(next(c.version for c in session.history() for e in c.events if isinstance(e, Rewound)))
     assert statuses(seen) == before
+
+
+@pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
+def test_a_session_that_is_opened_for_each_call_is_not_rewound_behind_an_agent_that_plans_first(
+    kept: str, opens: Callable[[], Session]
+) -> None:
+    helper = worker(opens, [calls(setup("Open the shop", "Rent a room", "Buy shelves")), said()])
+
+    @langchain_tool
+    def delegate() -> str:
+        """Delegate."""
+        return str(helper.invoke(asked())["messages"][-1].content)
+
+    script = [calls(("delegate", {})), calls(mark("S001")), calls(mark("S002")), said()]
+    result = worker(opens, script, tools=[delegate], checkpointer=saver_of(kept)).invoke(asked(), A)
+    session = opens()
+    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
+    assert result["planning"]["version"] == session.version
+
+
+@pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
+def test_agents_in_nodes_side_by_side_keep_each_others_work(kept: str) -> None:
+    session, meet = planned(), Barrier(2)
+    builder = StateGraph(PlanningState)
+    for number in (1, 2):
+        builder.add_node(f"w{number}", worker(session, marking(f"S00{number}", meet)))
+        builder.add_edge(START, f"w{number}")
+    graph: Any = builder.compile(checkpointer=saver_of(kept))
+    graph.invoke(asked(), A)
+    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
+
+
+@pytest.mark.parametrize("threads", [("T", "T"), ("T", "U")])
+@pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
+def test_two_requests_at_once_keep_each_others_work(threads: tuple[str, str], kept: str) -> None:
+    session, meet = planned(), Barrier(2)
+
+    def play(messages: list[BaseMessage]) -> AIMessage:
+        place = max(i for i, each in enumerate(messages) if isinstance(each, HumanMessage))
+        return marking(str(messages[place].content).partition("\n")[0], meet)(messages[place:])
+
+    agent = worker(session, play, checkpointer=saver_of(kept))
+
+    def request(thread: str, step_id: str) -> None:
+        agent.invoke(asked(step_id), {"configurable": {"thread_id": thread}})
+
+    requests = [Thread(target=request, args=each) for each in zip(threads, ["S001", "S002"], strict=True)]
+    for each in requests:
+        each.start()
+    for each in requests:
+        each.join()
+    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
+
+
+def test_an_update_of_the_head_is_no_way_back() -> None:
+    session = planned()
+    agent = worker(session, [calls(mark("S001")), said(), said()], checkpointer=InMemorySaver())
+    agent.invoke(asked(), A)
+    session.dispatch(MarkStep("S002", "in_progress"))
+    agent.update_state(A, {"messages": [HumanMessage("Hm")]})
+    agent.invoke(None, A)
+    assert (statuses(session), rewinds(session)) == (["done", "in_progress"], 0)
+
+
+def test_a_rewind_of_the_host_between_two_turns_stays(session: Session) -> None:
+    agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
+    agent.invoke(ASKED, A)
+    version = session.version
+    session.dispatch(AddStep((NewPlanStep("Count the money"),)))
+    model.script = [turn(mark("S002"), prefix="d"), said()]
+    agent.invoke(ASKED, A)
+    session.rewind(version, actor="host")
+
+    model.script = [turn(mark("S001"), prefix="e"), said()]
+    agent.invoke(ASKED, A)
+    assert text_of(session) == "Open the shop (completed, 1 of 1 done)\nS001 done: Rent a room"
+    assert rewinds(session) == 1

@@ -236,7 +236,10 @@ def test_a_session_that_was_deleted_is_lost_to_those_that_have_it_and_is_not_tak
         old.refresh,
         reader.history,
         lambda: texts(reader),
+        lambda: texts(reader.at(1)),
         lambda: texts(reader.at(2)),
+        lambda: reader.at(1).select_all(Ping),
+        lambda: reader.fork(1),
         reader.refresh,
     ):
         assert refused(use) == f"session 'run-7' {lost}"

@@ -13,11 +13,33 @@ from typing import Any
 
 import duckdb
 import pytest
-from sql_cases import CANARY, FOLDER, build_shop
 
+CANARY = "canary-that-sings-in-another-file"
+FOLDER = "@FOLDER@"
+"""Stands in a statement for the folder of the database, where the canary is."""
+CITIES = """
+CREATE TABLE cities (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+INSERT INTO cities VALUES (1, 'Zürich'), (2, 'Oslo'), (3, 'Lima');
+"""
+_SHOP = Path(__file__).with_name("shop.sql").read_text(encoding="utf-8")
 LIMIT = 0.1
 LATER = LIMIT + 20.0
 """When an answer must be there, in seconds: a second after the limit, the rest is for a slow machine."""
+
+
+def build_shop(folder: Path) -> Path:
+    """A small database, beside a text file and another database that hold the canary."""
+    (folder / "canary.txt").write_text(CANARY, encoding="utf-8")
+    with closing(sqlite3.connect(folder / "other.db")) as other, other:
+        other.execute("CREATE TABLE secrets (word TEXT)")
+        other.execute("INSERT INTO secrets VALUES (?)", (CANARY,))
+    path = folder / "shop.db"
+    with closing(sqlite3.connect(path)) as shop:
+        shop.executescript(CITIES)
+        shop.executescript(_SHOP)
+        shop.execute("INSERT INTO measures VALUES (4, NULL, ?, ?)", (b"\x00\xff", -(2**63)))
+        shop.commit()
+    return path
 
 
 class Shop:

@@ -143,8 +143,8 @@ def test_a_file_is_free_for_writers_soon_after_it_was_read(folder: Path) -> None
 
 def test_a_file_that_another_program_writes_to_is_told(folder: Path) -> None:
     path = str(folder / "shop.duckdb")
-    command = [sys.executable, "-c", HOLD, path]
     with SqlDatabase(path) as database:
+        command = [sys.executable, "-c", HOLD, path]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == b"ready\n"

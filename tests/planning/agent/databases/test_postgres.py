@@ -106,11 +106,10 @@ def test_a_value_is_as_json_has_it_or_as_postgresql_writes_it(
     assert json.loads(json.dumps(answer["data"], allow_nan=False, default=bytes.hex)) == [[shown]]
 
 
-@given(
-    st.lists(
-        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.none(), min_size=1
-    )
-)
+TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+
+
+@given(st.lists(TEXTS | st.none(), min_size=1))
 def test_any_text_comes_back_as_it_is(database: SqlDatabase, texts: list[str | None]) -> None:
     values = ", ".join("NULL" if text is None else "'" + text.replace("'", "''") + "'" for text in texts)
     assert database.execute(f"SELECT ARRAY[{values}]::text[], {values}")["data"] == [[texts, *texts]]
@@ -128,10 +127,9 @@ def test_names_are_kept_also_those_that_come_twice(database: SqlDatabase) -> Non
 def test_more_rows_than_allowed_are_cut(shop: PostgresShop) -> None:
     with SqlDatabase(shop.reader, max_rows=3) as database:
         numbers = "SELECT g FROM generate_series(1, {}) AS g"
-        assert [
-            (answer["row_count"], answer["truncated"])
-            for answer in (database.execute(numbers.format(most)) for most in (2, 3, 4, 1_000_000))
-        ] == [(2, False), (3, False), (3, True), (3, True)]
+        for most, counted in ((2, (2, False)), (3, (3, False)), (4, (3, True)), (1_000_000, (3, True))):
+            answer = database.execute(numbers.format(most))
+            assert (answer["row_count"], answer["truncated"]) == counted
 
 
 def test_rows_are_counted_in_bytes(database: SqlDatabase) -> None:
@@ -142,13 +140,14 @@ def test_rows_are_counted_in_bytes(database: SqlDatabase) -> None:
     assert database.execute("SELECT 1")["data"] == [[1]]
 
 
+TOO_LARGE = "a value in it is too large for an answer; ask for its length, or a part of it with substr"
+
+
 @pytest.mark.parametrize(
     "value",
     [
-        "repeat('x', 20000000)",
         "repeat('x', 2000000000)",
         "repeat('x', 10000000)::bytea, repeat('x', 10000000)::bytea",
-        "array_fill(1, ARRAY[8100000])",
         "array_fill(NULL::integer, ARRAY[3300000])",
         "to_jsonb(repeat('x', 20000000))",
         "ROW(repeat('x', 20000000))",
@@ -157,29 +156,23 @@ def test_rows_are_counted_in_bytes(database: SqlDatabase) -> None:
 def test_a_large_value_is_not_sent(database: SqlDatabase, value: str) -> None:
     peak = getrusage(RUSAGE_SELF).ru_maxrss
     answer = database.execute(f"SELECT {value}")
-    assert (answer["code"], answer["error"]) == (
-        "parameter",
-        "a value in it is too large for an answer; ask for its length, or a part of it with substr",
-    )
+    assert (answer["code"], answer["error"]) == ("parameter", TOO_LARGE)
     assert getrusage(RUSAGE_SELF).ru_maxrss - peak < 20_000  # KB
 
 
+SLOW = "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b"
+LATE = "the query took longer than 0.5 s and was stopped; ask for less, with WHERE or LIMIT"
+
+
 @pytest.mark.parametrize(
-    "slow",
-    [
-        "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b",
-        "SELECT a FROM generate_series(1, 1000000) a WHERE a < 0 AND pg_typeof(a) IS NOT NULL"
-        " UNION ALL SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b",
-    ],
+    "before",
+    ["", "SELECT a FROM generate_series(1, 1000000) a WHERE a < 0 AND pg_typeof(a) IS NOT NULL UNION ALL "],
 )
-def test_a_statement_is_stopped_at_its_time(shop: PostgresShop, slow: str) -> None:
+def test_a_statement_is_stopped_at_its_time(shop: PostgresShop, before: str) -> None:
     with SqlDatabase(shop.reader, timeout=0.5) as database:
         begun = monotonic()
-        answer = database.execute(slow)
-        assert (answer["code"], answer["error"]) == (
-            "timeout",
-            "the query took longer than 0.5 s and was stopped; ask for less, with WHERE or LIMIT",
-        )
+        answer = database.execute(before + SLOW)
+        assert (answer["code"], answer["error"]) == ("timeout", LATE)
         assert monotonic() - begun < 10
         database.timeout = 30.0
         assert database.execute("SELECT 1")["data"] == [[1]]
@@ -189,12 +182,11 @@ def test_a_statement_is_stopped_at_its_time(shop: PostgresShop, slow: str) -> No
 def test_the_server_stops_a_statement_by_itself(shop: PostgresShop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PostgresDatabase, "interrupt", lambda _: None)
     with SqlDatabase(shop.reader, timeout=0.5) as database:
-        assert database.execute("SELECT count(*) FROM generate_series(1, 1e12) AS g")["code"] == "timeout"
+        assert database.execute(SLOW)["code"] == "timeout"
     assert is_alone(shop)
 
 
 def is_alone(shop: PostgresShop) -> bool:
-    """Whether the readers' statements have ended, within some seconds."""
     return is_never(shop, "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader' AND state <> 'idle'")
 
 
@@ -217,10 +209,8 @@ def test_a_lock_is_not_waited_for(shop: PostgresShop) -> None:
     with psycopg.connect(shop.owner) as writer, SqlDatabase(shop.reader, timeout=1) as database:
         writer.execute("LOCK TABLE cities")
         answer = database.execute("SELECT * FROM cities")
-        assert (answer["code"], answer["error"]) == (
-            "storage",
-            f"{shop.shown} is locked by another program; try again later",
-        )
+        locked = f"{shop.shown} is locked by another program; try again later"
+        assert (answer["code"], answer["error"]) == ("storage", locked)
         assert "\ncities -- Where customers live\n" in database.get_schema()
 
 
@@ -285,9 +275,7 @@ def test_an_error_says_what_to_change(database: SqlDatabase) -> None:
 
 def schema_of(database: SqlDatabase) -> str:
     """The schema, with a version of the server that is always the same."""
-    return re.sub(
-        r"(?<=^The SQL of PostgreSQL )\d+\.\d+(?=:$)", "15.0", database.get_schema(), flags=re.MULTILINE
-    )
+    return re.sub(r"(?<=\nThe SQL of PostgreSQL )\d+\.\d+(?=:\n)", "15.0", database.get_schema())
 
 
 def test_the_schema_of_a_shop(database: SqlDatabase, snapshot: SnapshotAssertion) -> None:

@@ -357,7 +357,7 @@ def test_at_the_maximum_it_proceeds_and_over_it_completes(
 
 @pytest.mark.parametrize(
     ("known", "new", "together"),
-    [(None, [1], [1]), ([1], [2, 3], [1, 2, 3]), ([1], [], [1]), ([1], None, []), ((1,), (2,), [1, 2])],
+    [([1], [2], [1, 2]), ([1], [1, 2], [1, 2]), (None, [1], [1]), ([1], None, []), ((1,), (2,), [1, 2])],
 )
 def test_an_update_of_a_list_is_appended_and_none_empties_it(
     known: Any, new: Any, together: list[int]

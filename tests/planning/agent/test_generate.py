@@ -20,12 +20,6 @@ ONE = "SELECT 1"
 ANSWERS: dict[str, list[Any]] = json.loads(Path(__file__).with_name("answers.json").read_text())
 
 
-def refusal(answer: object) -> str:
-    with pytest.raises(ToolError) as caught:
-        read_answer(answer)
-    return str(caught.value)
-
-
 @pytest.mark.parametrize(("answer", "sql"), [*ANSWERS["statements"], (MappingProxyType({"sql": ONE}), ONE)])
 def test_a_statement_is_read_out_of_any_wrapping(answer: object, sql: str) -> None:
     assert read_answer(answer) == {"sql_query": sql}
@@ -35,7 +29,6 @@ def test_a_statement_is_read_out_of_any_wrapping(answer: object, sql: str) -> No
     ("answer", "request_"),
     [
         ({"needs_user_input": True, "input_request": "Which year?"}, "Which year?"),
-        ({"needs_user_input": True}, ASKS),
         ({"needs_user_input": True, "input_request": " "}, ASKS),
         ({"needs_user_input": True, "input_request": "Which year?", "sql": ONE}, "Which year?"),
         ('{"needs_user_input": true, "input_request": "Which year?"}', "Which year?"),
@@ -56,7 +49,9 @@ def test_a_question_to_the_user_is_read(answer: object, request_: str) -> None:
     ],
 )
 def test_what_is_neither_is_refused_with_what_to_write(answer: object, told: str) -> None:
-    assert refusal(answer) == told
+    with pytest.raises(ToolError) as caught:
+        read_answer(answer)
+    assert str(caught.value) == told
 
 
 @given(st.text(max_size=200) | st.dictionaries(st.text(max_size=5), st.text(max_size=20) | st.booleans()))
@@ -74,9 +69,6 @@ def test_any_text_or_object_is_a_statement_or_a_question_or_refused(answer: Any)
 def test_a_fence_changes_nothing_of_what_is_in_it(body: str) -> None:
     sql = f"SELECT {body}".strip()
     assert read_answer(f"```sql\n{sql}\n```") == read_answer(sql) == {"sql_query": sql}
-
-
-# The prompt for a model
 
 
 SYSTEM = """You write SQL that answers questions.
@@ -105,14 +97,8 @@ def test_a_generator_of_one_parameter_gets_the_prompt_with_the_last_attempt() ->
 
 def test_the_prompt_of_a_generator_is_within_the_graphs_limit() -> None:
     seen: list[str] = []
-
-    def write(text: str) -> str:
-        seen.append(text)
-        return COUNT
-
-    shop = ShopTools(executed=in_turn(rows([3])))
-    final = graph_of(shop, write, prompt_limit=4_000).invoke({"resolved_query": QUESTION * 1_000})
-    assert final["success"] is True
+    graph = graph_of(generator=lambda text: seen.append(text), prompt_limit=4_000, max_iterations=2)  # noqa: PLW0108 - a lambda has parameters
+    graph.invoke({"resolved_query": QUESTION * 1_000})
     (message,) = [turn["content"] for turn in prompt_messages(QUESTION * 1_000, SCHEMA, limit=4_000)[1:]]
     assert seen == [f"{SYSTEM}\n\n{message}"]
 

@@ -36,15 +36,11 @@ def resend(email: str) -> str:
 RESEND = Tool("resend", "Send a badge again.", resend, requires_identifier=True, identifiers=("email",))
 
 
-def everything(state: Any) -> Any:
-    return {key: state.get(key) for key in NOTHING}
-
-
 def answered(planned: Any, **options: Any) -> Any:
     given: dict[str, Any] = {
         "registry": [lookup, RESEND],
         "planner": planned if callable(planned) else lambda: planned,
-        "respond": everything,
+        "respond": lambda state: {key: state.get(key) for key in NOTHING},
         "execute_queries": lambda queries: [f"about {query}" for query in queries],
     }
     return build_planner_graph(**(given | options)).invoke({"resolved_query": REQUEST})
@@ -62,11 +58,8 @@ FIND_ADA = call("lookup", name="Ada")
 ADA = done({"name": "Ada", "badge": 7})
 NOTHING: dict[str, Any] = {
     "tool_results": {},
-    "query_results": None,
     "needs_user_input": False,
-    "input_request": None,
-    "intent": None,
-    "error": None,
+    **dict.fromkeys(("query_results", "input_request", "intent", "error")),
 }
 
 
@@ -88,9 +81,6 @@ def test_calls_come_first_then_a_question_and_then_queries(
     final = answered(f"So:\n```json\n{json.dumps(planned)}\n```\n")
     assert final["response"] == NOTHING | answer
     assert final["planner_problems"] == []
-
-
-# The planner
 
 
 @pytest.mark.parametrize(
@@ -121,10 +111,7 @@ def test_the_readable_part_of_an_answer_is_carried_out() -> None:
 
 @pytest.mark.parametrize(
     ("failure", "message"),
-    [
-        (ToolError("it is away"), "it is away"),
-        (ValueError("secret"), "Tool '{}' encountered an error"),
-    ],
+    [(ToolError("it is away"), "it is away"), (ValueError("secret"), "Tool '{}' encountered an error")],
 )
 @pytest.mark.parametrize(
     ("place", "response"),
@@ -169,9 +156,6 @@ def test_the_functions_get_what_they_name() -> None:
     ]
 
 
-# Tool calls
-
-
 def test_a_call_that_fails_does_not_stop_the_others_and_each_is_kept() -> None:
     planned = {"tool_calls": [call("lookup", name="Nobody"), call("fly"), call("lookup"), FIND_ADA]}
     results = answered(planned)["tool_results"]
@@ -184,15 +168,12 @@ def test_a_call_that_fails_does_not_stop_the_others_and_each_is_kept() -> None:
 
 
 def test_a_tool_without_its_identifier_asks_the_user() -> None:
-    final = answered({"tool_calls": [FIND_ADA, call("resend")]})
-    assert final["tool_results"]["lookup"] == ADA
-    assert final["response"]["needs_user_input"] is True
-    assert final["response"]["input_request"] == "Could you give me your email?"
+    response = answered({"tool_calls": [FIND_ADA, call("resend")]})["response"]
+    asks = {"needs_user_input": True, "input_request": "Could you give me your email?"}
+    assert response == NOTHING | asks | {"tool_results": response["tool_results"]}
+    assert response["tool_results"]["lookup"] == ADA
     sent = answered({"tool_calls": [call("resend", email="ada@example.org")]})
     assert sent["response"] == NOTHING | {"tool_results": {"resend": done("sent to ada@example.org")}}
-
-
-# Queries, and the response
 
 
 @pytest.mark.parametrize(
@@ -206,9 +187,6 @@ def test_a_tool_without_its_identifier_asks_the_user() -> None:
 def test_queries_go_to_the_function_that_searches(search: Any, results: Any, error: str | None) -> None:
     final = answered({"queries": ["badges"]}, execute_queries=search, respond=lambda: {"text": "Done."})
     assert (final["query_results"], final["error"], final["response"]) == (results, error, {"text": "Done."})
-
-
-# Sync and async
 
 
 def test_every_function_may_be_async(session: Session) -> None:

@@ -113,7 +113,7 @@ def test_results_that_cannot_be_checked_are_an_answer_still() -> None:
 
 
 ENDED = {"is_complete": True, "needs_user_input": True, "input_request": "Which?", "success": True}
-EMPTY = {"schema": None, "tool_calls": [], "attempts": None, "iteration": 0, "error": "old"}
+EMPTY: dict[str, Any] = {"schema": None, "tool_calls": [], "attempts": None, "iteration": 0, "error": "old"}
 
 
 @pytest.mark.parametrize(

@@ -16,31 +16,24 @@ from planning.suite.tools import register_plan
 from planning.workflow import Workflow, WorkflowStep
 from planning.workflow.failures import StepFailure
 from planning.workflow.model import WorkflowStatus
-from planning.workflow.run.records import (
-    RunChanged,
-    StepChanged,
-    StepRecord,
-    WorkflowRun,
-    is_alive,
-    new_token,
-    register_workflow,
-)
+from planning.workflow.run import records as runs
 from session import Session, SessionView
 
 BEGAN = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
 CHANGED = BEGAN + timedelta(minutes=5)
 NOW = CHANGED + timedelta(minutes=1)
-DEAD = f"{'0' * 8}-0000-0000-0000-{'0' * 12}.{new_token().split('.')[1]}.999999999.1"
+DEAD = f"{'0' * 8}-0000-0000-0000-{'0' * 12}.{runs.new_token().split('.')[1]}.999999999.1"
 
 
 def health(session: Session | SessionView, now: datetime = NOW) -> str | None:
     """How a session is doing, on a line."""
-    found = health_of(session, now, began_at=BEGAN, changed_at=CHANGED)
-    return None if found is None else said(found)
+    return said(health_of(session, now, began_at=BEGAN, changed_at=CHANGED))
 
 
-def said(found: Health) -> str:
+def said(found: Health | None) -> str | None:
     """The state, how far it is, the step at hand, how many others are in progress, and the error."""
+    if found is None:
+        return None
     others = f"+{found.other_steps}" if found.other_steps else None
     words = [found.state, f"{found.done}/{found.total}", found.step, others, found.error]
     return " ".join(filter(None, words))
@@ -58,15 +51,13 @@ def with_plan(status: PlanStatus, *steps: StepStatus, notes: tuple[str, ...] = (
     return session
 
 
+NOTES = ("first", "No key")
 PLANS: list[tuple[Session, str]] = [
     (with_plan("active"), "working 0/0"),
     (with_plan("active", "pending", "pending"), "working 0/2 S001"),
     (with_plan("active", "done", "pending", "in_progress", "in_progress"), "working 1/4 S003 +1"),
     (with_plan("active", "blocked", "pending"), "working 0/2 S002"),
-    (
-        with_plan("active", "done", "blocked", notes=("first", "No key")),
-        "stopped 1/2 S002 S002 is blocked: No key",
-    ),
+    (with_plan("active", "done", "blocked", notes=NOTES), "stopped 1/2 S002 S002 is blocked: No key"),
     (with_plan("active", "blocked"), "stopped 0/1 S001 S001 is blocked"),
     (with_plan("active", "done", "done"), "finished 2/2"),
     (with_plan("completed", "done"), "finished 1/1"),
@@ -80,10 +71,6 @@ PLANS: list[tuple[Session, str]] = [
 def test_the_state_of_an_agents_plan(session: Session, wanted: str) -> None:
     assert health(session) == wanted
     assert health(session.at(session.version)) == wanted
-
-
-def test_without_a_plan_and_a_run_there_is_no_state() -> None:
-    assert health(Session()) is None
 
 
 def test_what_waits_for_approval_says_so_until_it_is_decided() -> None:
@@ -103,11 +90,8 @@ def test_what_waits_for_approval_says_so_until_it_is_decided() -> None:
     assert health(session) == "waiting 0/2 S001"
     found = health_of(session, NOW)
     assert found is not None
-    assert (found.objective, found.title, found.label) == (
-        "Open the shop",
-        "Rent a room",
-        "waiting for approval",
-    )
+    shown = (found.objective, found.title, found.label)
+    assert shown == ("Open the shop", "Rent a room", "waiting for approval")
 
 
 def test_a_plan_without_a_change_for_an_hour_is_stopped() -> None:
@@ -125,14 +109,12 @@ def test_nothing_works_on_a_recording() -> None:
         assert found.elapsed(NOW) is None
 
 
-FLOW = Workflow(
-    goal="Open the shop",
-    steps=(
-        WorkflowStep(step_id="rent", description="Rent a room", type="tool", name="rent"),
-        WorkflowStep(step_id="paint", description="Paint it", depends_on=("rent",)),
-        WorkflowStep(step_id="ask", description="Ask around", on_failure="continue"),
-    ),
+STEPS = (
+    WorkflowStep(step_id="rent", description="Rent a room", type="tool", name="rent"),
+    WorkflowStep(step_id="paint", description="Paint it", depends_on=("rent",)),
+    WorkflowStep(step_id="ask", description="Ask around", on_failure="continue"),
 )
+FLOW = Workflow(goal="Open the shop", steps=STEPS)
 
 
 def with_run(
@@ -144,15 +126,15 @@ def with_run(
     """A session with a run whose steps came so far, a minute each."""
     session = Session()
     register_plan(session)
-    register_workflow(session)
+    runs.register_workflow(session)
     began = BEGAN.isoformat()
-    run = WorkflowRun(run_id="one", workflow=FLOW, status=status, token=token, started_at=began, **more)
-    session.dispatch(RunChanged(run, session_id=session.session_id))
+    run = runs.WorkflowRun(run_id="one", workflow=FLOW, status=status, token=token, started_at=began, **more)
+    session.dispatch(runs.RunChanged(run, session_id=session.session_id))
     for minutes, (step_id, status_, message) in enumerate(records, start=1):
         at = (BEGAN + timedelta(minutes=minutes)).isoformat()
         error = None if message is None else StepFailure(message)
-        record = StepRecord(run_id="one", step_id=step_id, status=status_, at=at, error=error)
-        session.dispatch(StepChanged(record, session_id=session.session_id))
+        record = runs.StepRecord(run_id="one", step_id=step_id, status=status_, at=at, error=error)
+        session.dispatch(runs.StepChanged(record, session_id=session.session_id))
     return session
 
 
@@ -160,12 +142,12 @@ BEGUN, DONE = ("rent", "in_progress", None), ("rent", "completed", None)
 LET, CLOSED = ("rent", "failed", "It is let"), ("ask", "failed", "It is closed")
 ASKING = ("ask", "in_progress", None)
 RUNS: list[tuple[Session, str]] = [
-    (with_run(token=new_token()), "working 0/3 rent"),
+    (with_run(token=runs.new_token()), "working 0/3 rent"),
     (with_run(token=DEAD), "stopped 0/3 rent"),
     (with_run(), "stopped 0/3 rent"),
-    (with_run(token=new_token(), records=(BEGUN, DONE, ASKING)), "working 1/3 ask"),
-    (with_run(token=new_token(), records=(BEGUN, ASKING)), "working 0/3 rent +1"),
-    (with_run(token=new_token(), records=(CLOSED,)), "working 0/3 rent ask: It is closed"),
+    (with_run(token=runs.new_token(), records=(BEGUN, DONE, ASKING)), "working 1/3 ask"),
+    (with_run(token=runs.new_token(), records=(BEGUN, ASKING)), "working 0/3 rent +1"),
+    (with_run(token=runs.new_token(), records=(CLOSED,)), "working 0/3 rent ask: It is closed"),
     (with_run("failed", records=(LET, CLOSED)), "failed 0/3 rent rent: It is let"),
     (with_run("completed", records=(DONE, ("paint", "completed", None))), "finished 2/3"),
     (with_run("completed", records=(DONE, CLOSED)), "finished 1/3 ask: It is closed"),
@@ -178,7 +160,7 @@ def test_the_state_of_a_workflow_run(session: Session, wanted: str) -> None:
 
 
 def test_a_run_works_as_long_as_its_process_and_elsewhere_as_long_as_it_changes() -> None:
-    assert health(with_run(token=new_token()), NOW + 9 * QUIET) == "working 0/3 rent"
+    assert health(with_run(token=runs.new_token()), NOW + 9 * QUIET) == "working 0/3 rent"
     elsewhere = DEAD.replace(DEAD.split(".")[1], "0" * 16)
     for token in (elsewhere, "a-token-of-an-older-release"):
         session = with_run(token=token)
@@ -187,33 +169,29 @@ def test_a_run_works_as_long_as_its_process_and_elsewhere_as_long_as_it_changes(
 
 
 def test_of_a_token_that_names_no_process_nothing_is_known() -> None:
-    token = new_token()
+    token = runs.new_token()
     tokens = ["", "x", token.replace(".", "-"), "\ud800", f"{token.rpartition('.')[0]}.", f"{token}\n"]
-    assert [is_alive(each) for each in tokens] == [None] * len(tokens)
+    assert [runs.is_alive(each) for each in tokens] == [None] * len(tokens)
 
 
 def test_a_token_names_the_process_that_made_it() -> None:
-    token = new_token()
-    assert is_alive(token) is True
+    token = runs.new_token()
+    assert runs.is_alive(token) is True
     code = "from planning.workflow.run.records import new_token; print(new_token())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert is_alive(other.stdout.strip()) is False
-    assert token.split(".")[:1] != new_token().split(".")[:1]
+    assert runs.is_alive(other.stdout.strip()) is False
+    assert token.split(".")[:1] != runs.new_token().split(".")[:1]
 
 
 def test_how_long_it_took_ends_with_the_run_and_goes_on_while_it_works() -> None:
     failed = with_run("failed", records=(BEGUN, LET))
-    working = with_run(token=new_token())
+    working = with_run(token=runs.new_token())
     finished = with_run("completed", completed_at=(BEGAN + timedelta(seconds=90)).isoformat())
     stopped = with_run()
-    took = [
-        health_of(each, NOW, began_at=BEGAN - timedelta(days=1), changed_at=CHANGED)
-        for each in (failed, working, finished, stopped)
-    ]
-    assert [each and each.elapsed(NOW) for each in took] == [120, 360, 90, 300]
-    waiting = health_of(with_plan("active", "pending"), NOW, began_at=BEGAN, changed_at=CHANGED)
-    assert waiting is not None
-    assert waiting.elapsed(NOW) == 360
+    options = {"began_at": BEGAN - timedelta(days=1), "changed_at": CHANGED}
+    took = [health_of(each, NOW, **options) for each in (failed, working, finished, stopped)]
+    plan = health_of(with_plan("active", "pending"), NOW, began_at=BEGAN, changed_at=CHANGED)
+    assert [each and each.elapsed(NOW) for each in (*took, plan)] == [120, 360, 90, 300, 360]
 
 
 def test_of_a_session_with_a_plan_of_its_own_the_plan_counts_and_the_runs_error_is_kept() -> None:

@@ -190,9 +190,7 @@ def test_a_result_without_values_is_reviewed(result: Any, problem: str) -> None:
         ({"execution_result": rows([1, None], [2, None], columns=["a", "b"])}, False),
     ],
 )
-def test_refused_or_empty_results_are_reviewed_once_if_there_is_room_for_another_statement(
-    more: dict[str, Any], is_reviewed: bool
-) -> None:
+def test_results_are_reviewed_once_with_room_for_another(more: dict[str, Any], is_reviewed: bool) -> None:
     assert is_doubtful(state(rows(), **more)) is is_reviewed
 
 
@@ -234,9 +232,7 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_after_each_node_the_plan_shows_where_it_stands(
-    case: str, session: Session, snapshot: SnapshotAssertion
-) -> None:
+def test_the_plan_shows_what_each_node_did(case: str, session: Session, snapshot: SnapshotAssertion) -> None:
     answers, generator, options = CASES[case]
     turns: Any = {name: in_turn(*turn) if isinstance(turn, list) else turn for name, turn in answers.items()}
     graph = graph_of(ShopTools(**turns), generator, session=session, **options)
@@ -300,9 +296,7 @@ def test_an_active_plan_of_other_code_is_left_alone(session: Session, titles: li
         (None, "Answer a question"),
     ],
 )
-def test_any_question_can_be_an_objective_and_any_statement_a_note(
-    session: Session, question: Any, objective: str
-) -> None:
+def test_any_question_and_statement_fits_the_plan(session: Session, question: Any, objective: str) -> None:
     sql = "SELECT '" + "\u00e9" * 5_000 + "'\nFROM t"
     graph = graph_of(generator=lambda: sql, session=session)
     graph.invoke({"resolved_query": "Another question"})

@@ -214,9 +214,7 @@ async def plain(question: str) -> str:
         (Mock(side_effect=dict), GIVEN),
     ],
 )
-def test_a_callable_gets_what_it_names_and_the_rest_in_order(
-    function: Callable[..., Any], returned: Any
-) -> None:
+def test_a_callable_gets_what_it_names_then_the_rest(function: Callable[..., Any], returned: Any) -> None:
     assert called(function) == returned
 
 
@@ -294,9 +292,7 @@ def test_a_generator_writes_a_statement_or_asks_or_fails(generator: Any, update:
     ],
     ids=["third", "second", "other words of the model", "other numbers"],
 )
-def test_the_third_same_failure_of_the_generator_ends_it(
-    before: list[str], generator: Any, error: str, is_over: bool
-) -> None:
+def test_the_third_same_failure_ends_it(before: list[str], generator: Any, error: str, is_over: bool) -> None:
     attempts = [{"sql": None, "error": each} for each in before]
     assert written(generator, attempts=attempts) == unwritten(error, is_over=is_over)
 
@@ -349,9 +345,7 @@ def test_the_first_key_that_is_missing_or_none_decides(there: tuple[bool, ...]) 
     ("iteration", "most", "proceeds"),
     [(None, 1, True), (9, 10, True), (10, 10, False), (0, 0, False), (11, None, True), (12, None, False)],
 )
-def test_at_the_maximum_it_proceeds_and_over_it_completes(
-    iteration: int | None, most: int | None, proceeds: bool
-) -> None:
+def test_only_over_the_maximum_it_completes(iteration: int | None, most: int | None, proceeds: bool) -> None:
     decided = decide_next_action({"iteration": iteration, "max_iterations": most})
     last = {"next_action": "get_schema"} if proceeds else {"next_action": "complete", "is_complete": True}
     assert decided == {"iteration": (iteration or 0) + 1, **last}
@@ -361,8 +355,6 @@ def test_at_the_maximum_it_proceeds_and_over_it_completes(
     ("known", "new", "together"),
     [([1], [2], [1, 2]), ([1], [1, 2], [1, 2]), (None, [1], [1]), ([1], None, []), ((1,), (2,), [1, 2])],
 )
-def test_an_update_of_a_list_is_appended_and_none_empties_it(
-    known: Any, new: Any, together: list[int]
-) -> None:
+def test_a_list_is_appended_and_none_empties_it(known: Any, new: Any, together: list[int]) -> None:
     before = copy.copy(known)
     assert (collected(known, new), known) == (together, before)

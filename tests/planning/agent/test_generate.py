@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, graph_of, in_turn, rows
+from agent_samples import FINAL, QUESTION, SCHEMA, ShopTools, failing, graph_of, in_turn, rows, shown
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,18 +80,26 @@ SYSTEM = """You write SQL that answers questions.
 ASKED = f"<schema>\n{SCHEMA.strip()}\n</schema>\n\nQuestion: {QUESTION}"
 
 
-def test_a_generator_of_one_parameter_gets_the_prompt_with_the_last_attempt() -> None:
-    seen: list[str] = []
+def test_the_error_of_a_statement_goes_back_to_the_generator_and_into_its_prompt() -> None:
+    shop = ShopTools(executed=in_turn(failing("no such column: a"), failing("late", "timeout"), rows([3])))
+    seen: list[Any] = []
 
-    def write(text: str) -> str:
-        seen.append(text)
-        return ["SELECT 1", "SELECT 2", COUNT][len(seen) - 1]
+    def write(prompt: str, error: str | None, attempts: list[Any]) -> str:
+        seen.append((prompt, error, len(attempts)))
+        return f"SELECT {len(seen)}"
 
-    shop = ShopTools(executed=in_turn(failing("no such column: a"), failing("no such column: b"), rows([3])))
-    assert graph_of(shop, write).invoke({"resolved_query": QUESTION})["success"] is True
-    assert seen == [f"{SYSTEM}\n\n{ASKED}"] + [
-        f"{SYSTEM}\n\n{ASKED}\n\n{sql}\n\nno such column: {name}\nSend only the corrected SQL."
-        for sql, name in (("SELECT 1", "a"), ("SELECT 2", "b"))
+    final = graph_of(shop, write).invoke({"resolved_query": QUESTION})
+    first, second = failed = [
+        {"sql": "SELECT 1", "error": "no such column: a"},
+        {"sql": "SELECT 2", "error": "late"},
+    ]
+    assert shown(final) == FINAL | {"sql_query": "SELECT 3", "iteration": 9, "attempts": failed}
+    asked = f"{SYSTEM}\n\n{ASKED}"
+    again = "{}\n\n{sql}\n\n{error}\nSend only the corrected SQL."
+    assert seen == [
+        (asked, None, 0),
+        (again.format(asked, **first), "no such column: a", 1),
+        (again.format(asked, **second), "late", 2),
     ]
 
 

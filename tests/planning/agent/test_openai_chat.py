@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-import threading
 import traceback
 from typing import Any
 
@@ -164,32 +162,6 @@ def test_a_request_that_a_server_cannot_take_now_is_sent_again() -> None:
     with ChatServer(BUSY, BUSY, says(SQL)) as server:
         assert asked(server, max_retries=2) == SQL
     assert len(server.requests) == 3
-
-
-def test_in_an_event_loop_the_loop_is_not_held() -> None:
-    is_asked, has_run = threading.Event(), threading.Event()
-
-    def answer(handler: Handler) -> None:
-        """It answers once the loop has run while it was asked."""
-        is_asked.set()
-        assert has_run.wait(5)
-        says(SQL)(handler)
-
-    async def run() -> None:
-        while not is_asked.is_set():
-            await asyncio.sleep(0.001)
-        has_run.set()
-
-    async def main(url: str) -> Any:
-        with OpenAIChat("local", url, timeout=10, max_retries=0) as chat:
-            graph = build_text_to_sql_graph(ShopTools().tools(), chat)
-            return (await asyncio.gather(graph.ainvoke({"resolved_query": "How many?"}), run()))[0]
-
-    with ChatServer(answer) as server:
-        assert asyncio.run(main(server.url))["answer"] == "n: 3"
-
-
-# Arguments
 
 
 def test_the_most_tokens_of_an_answer_are_sent_and_a_prompt_limit_cuts_the_schema() -> None:

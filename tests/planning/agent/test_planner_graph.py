@@ -75,7 +75,7 @@ NOTHING: dict[str, Any] = {
         ({**ASKS, "queries": ["badges"]}, ASKS),
     ],
 )
-def test_calls_come_first_then_a_question_and_then_queries(
+def test_calls_are_first_then_a_question_then_queries(
     planned: dict[str, Any], answer: dict[str, Any]
 ) -> None:
     final = answered(f"So:\n```json\n{json.dumps(planned)}\n```\n")
@@ -117,9 +117,7 @@ def test_the_readable_part_of_an_answer_is_carried_out() -> None:
     ("place", "response"),
     [("planner", {"query_results": []}), ("execute_queries", {}), ("respond", None)],
 )
-def test_a_function_that_fails_is_an_error_and_the_rest_goes_on(
-    place: str, response: Any, failure: Exception, message: str
-) -> None:
+def test_failing_functions_are_errors(place: str, response: Any, failure: Exception, message: str) -> None:
     def failing() -> Any:
         raise failure
 

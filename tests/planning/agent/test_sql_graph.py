@@ -55,17 +55,6 @@ def test_a_question_is_all_that_it_takes() -> None:
     assert called(final) == [("get_schema", True), ("execute_sql", True), ("validate_results", True)]
 
 
-def test_async_tools_and_an_async_generator_are_awaited() -> None:
-    async def get_schema(query: str) -> str:
-        """Read the schema."""
-        await asyncio.sleep(0)
-        return SCHEMA
-
-    graph = build_text_to_sql_graph({**ShopTools().tools(), "get_schema": get_schema}, awrite)
-    assert shown(asyncio.run(graph.ainvoke({"resolved_query": QUESTION}))) == FINAL
-    assert shown(graph.invoke({"resolved_query": QUESTION})) == FINAL
-
-
 def test_the_callers_own_clarification_asks_back() -> None:
     final = graph_of(clarify=lambda question, schema: ASKED).invoke({"resolved_query": QUESTION})
     work = dict.fromkeys(("sql_query", "execution_result", "validation_result"))
@@ -80,20 +69,6 @@ def test_without_a_question_the_user_is_asked_for_one(question: Any) -> None:
     assert (final["needs_user_input"], final["success"]) == (True, False)
     assert (final["answer"], final["iteration"]) == ("What would you like to know?", 1)
     assert shop.calls == []
-
-
-def test_the_error_of_a_statement_goes_back_to_the_generator() -> None:
-    shop = ShopTools(executed=in_turn(failing("no such column: nope"), failing("late", "timeout"), rows([3])))
-    seen: list[Any] = []
-
-    def write(error: str | None, attempts: list[Any]) -> str:
-        seen.append((error, len(attempts)))
-        return f"SELECT {len(seen)}"
-
-    final = graph_of(shop, write).invoke({"resolved_query": QUESTION})
-    assert seen == [(None, 0), ("no such column: nope", 1), ("late", 2)]
-    attempts = [{"sql": "SELECT 1", "error": "no such column: nope"}, {"sql": "SELECT 2", "error": "late"}]
-    assert shown(final) == FINAL | {"sql_query": "SELECT 3", "iteration": 9, "attempts": attempts}
 
 
 def test_a_failure_that_passes_is_forgotten() -> None:
@@ -126,9 +101,7 @@ EMPTY: dict[str, Any] = {"schema": None, "tool_calls": [], "attempts": None, "it
         (EMPTY, 3, 5),
     ],
 )
-def test_work_that_is_done_already_is_not_done_again(
-    before: dict[str, Any], calls: int, iteration: int
-) -> None:
+def test_work_that_is_done_is_not_done_again(before: dict[str, Any], calls: int, iteration: int) -> None:
     shop = ShopTools()
     final = graph_of(shop).invoke({"resolved_query": QUESTION, **before})
     assert shop.names == ["get_schema", "execute_sql", "validate_results"][-calls:]
@@ -170,9 +143,6 @@ def test_values_that_no_row_has_go_back_to_the_generator(
     assert final["execution_result"]["data"] == data
     error = f"it ran and returned {problem}: cities.name has no 'oslo'; it has 'Oslo'"
     assert [attempt["error"] for attempt in final["attempts"]] == [error]
-
-
-# Inside other graphs
 
 
 def test_the_graph_is_a_node_of_another_with_the_same_state() -> None:
@@ -262,18 +232,14 @@ TIMEOUT = "a timeout must be seconds of more than 0, at most 1000000, or None; g
         ({"reflect": lambda result: None}, TypeError(REFLECT)),
     ],
 )
-def test_options_that_cannot_work_are_refused_when_the_graph_is_built(
-    options: dict[str, Any], error: Exception
-) -> None:
+def test_options_that_cannot_work_are_refused_at_once(options: dict[str, Any], error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
         graph_of(**options)
     assert str(caught.value) == str(error)
 
 
 @pytest.mark.parametrize("missing", ["langgraph.graph", "langchain_core.runnables"])
-def test_without_langgraph_the_graphs_say_what_to_install(
-    missing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_langgraph_one_reads_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.delitem(sys.modules, "planning.agent.graph")
     with pytest.raises(ImportError) as caught:

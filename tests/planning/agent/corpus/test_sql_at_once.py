@@ -119,9 +119,7 @@ def test_a_task_that_is_cancelled_interrupts_its_statement(shop: Shop) -> None:
 @pytest.mark.slow
 @pytest.mark.interrupting
 @pytest.mark.parametrize("is_first", [False, True], ids=["later", "first"])
-def test_ctrl_c_at_any_bytecode_leaves_nothing_at_work_and_no_answer_to_another_question(
-    shop: Shop, is_first: bool
-) -> None:
+def test_ctrl_c_at_any_bytecode_leaves_nothing_at_work_and_no_old_answer(shop: Shop, is_first: bool) -> None:
     database, ask = SqlDatabase(shop.path, timeout=5), "SELECT 'another' AS a"
 
     def ask_another() -> object:
@@ -142,9 +140,6 @@ def test_ctrl_c_at_any_bytecode_leaves_nothing_at_work_and_no_answer_to_another_
     assert struck > 50
     database.close()
     assert_gone()
-
-
-# The limits hold for all that is done with a statement
 
 
 def sixty_tables(near: int) -> str:

@@ -60,9 +60,7 @@ def database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqlDatab
         "SET threads = 1",
     ],
 )
-def test_the_connection_alone_lets_nothing_be_written(
-    folder: Path, sql: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_connection_alone_writes_nothing(folder: Path, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     before = state(folder)
     file = DuckdbFile(str(folder / "shop.duckdb"))

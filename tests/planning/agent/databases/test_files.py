@@ -82,9 +82,7 @@ def test_a_call_that_cannot_be_interrupted_is_left_behind(shop_path: Path, slow:
         slow.may_end.set()
 
 
-def test_a_statement_waits_for_a_thread_no_longer_than_it_may_take(
-    shop_path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_statement_waits_for_a_thread(shop_path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_MOST", 1)
     with SqlDatabase(shop_path, timeout=0.05) as database, ThreadPoolExecutor() as threads:
         first = threads.submit(answer, database, "SELECT 1")
@@ -117,9 +115,7 @@ def test_a_thread_at_work_ends_after_the_database_was_closed(shop_path: Path, sl
         assert answer(database, "SELECT 1")["data"] == [[1]], "a closed database can be asked again"
 
 
-def test_a_machine_that_starts_no_thread_is_said_and_asked_again(
-    shop: SqlDatabase, shop_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_thread_can_start(shop: SqlDatabase, shop_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def start(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -132,18 +128,14 @@ def test_a_machine_that_starts_no_thread_is_said_and_asked_again(
     assert answer(shop, "SELECT 1")["data"] == [[1]]
 
 
-def test_the_path_holds_whatever_folder_the_program_goes_to(
-    shop_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_holds_in_any_folder(shop_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shop_path.parent)
     with SqlDatabase("shop.db") as database:
         monkeypatch.chdir(tmp_path)
         assert answer(database, "SELECT count(*) FROM cities")["data"] == [[3]]
 
 
-def test_the_schema_is_read_once_and_again_after_a_change(
-    shop_path: Path, shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_schema_is_read_once(shop_path: Path, shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     settle(shop_path)
     first = shop.get_schema("anything")
     assert "4 tables" in first
@@ -162,9 +154,7 @@ def test_the_schema_is_read_once_and_again_after_a_change(
         shop.get_schema()
 
 
-def test_a_schema_that_takes_too_long_is_a_timeout(
-    shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_schema_that_takes_long_is_a_timeout(shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     def late(*_: object) -> None:
         raise Failure("timeout")
 

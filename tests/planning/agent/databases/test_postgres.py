@@ -42,9 +42,6 @@ def database(shop: PostgresShop) -> Iterator[SqlDatabase]:
         yield database
 
 
-# Values
-
-
 @pytest.mark.parametrize(
     ("expression", "value"),
     [
@@ -96,9 +93,7 @@ def database(shop: PostgresShop) -> Iterator[SqlDatabase]:
         ("'a fat cat'::tsvector", "'a' 'cat' 'fat'"),
     ],
 )
-def test_a_value_is_as_json_has_it_or_as_postgresql_writes_it(
-    database: SqlDatabase, expression: str, value: object
-) -> None:
+def test_a_value_is_as_json_or_sql_has_it(database: SqlDatabase, expression: str, value: object) -> None:
     answer = database.execute(f"SELECT {expression} AS x")
     assert (answer["error"], answer["data"]) == (None, [[value]])
     assert type(answer["data"][0][0]) is type(value)
@@ -119,9 +114,6 @@ def test_names_are_kept_also_those_that_come_twice(database: SqlDatabase) -> Non
     answer = database.execute('SELECT 1 AS a, 2 AS a, 3 AS "é", 4, name FROM cities ORDER BY name')
     assert answer["columns"] == ["a", "a", "é", "?column?", "name"]
     assert answer["data"] == [[1, 2, 3, 4, "Bern"], [1, 2, 3, 4, "Oslo"]]
-
-
-# Limits
 
 
 def test_more_rows_than_allowed_are_cut(shop: PostgresShop) -> None:
@@ -214,9 +206,6 @@ def test_a_lock_is_not_waited_for(shop: PostgresShop) -> None:
         assert "\ncities -- Where customers live\n" in database.get_schema()
 
 
-# Errors
-
-
 def test_what_goes_wrong_with_the_server_is_said(postgres: PostgresServer, shop: PostgresShop) -> None:
     at = f"127.0.0.1:{postgres.port}"
     closed = shop.reader.rpartition("/")[2] + "_closed"
@@ -268,9 +257,6 @@ def test_an_error_says_what_to_change(database: SqlDatabase) -> None:
     answers = {sql: database.execute(sql) for sql in ERRORS}
     assert {sql: answer["error"] for sql, answer in answers.items()} == ERRORS
     assert {answer["code"] for answer in answers.values()} == {"parameter"}
-
-
-# The schema
 
 
 def schema_of(database: SqlDatabase) -> str:
@@ -327,9 +313,7 @@ def test_a_database_without_tables_for_the_role(postgres: PostgresServer) -> Non
     )
 
 
-def test_the_schema_is_read_again_after_a_minute(
-    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_schema_is_read_each_minute(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     other, now = PostgresShop(postgres), [1_000.0]
     monkeypatch.setattr("planning.agent.databases.opened.monotonic", lambda: now[0])
     with SqlDatabase(other.owner) as database:
@@ -338,9 +322,6 @@ def test_the_schema_is_read_again_after_a_minute(
         assert database.get_schema() == before
         now[0] += 60
         assert "\nlater, 0 rows\n" in database.get_schema()
-
-
-# In use
 
 
 def test_a_model_is_asked_for_its_sql(shop: PostgresShop) -> None:

@@ -47,9 +47,7 @@ SEARCH = """
 
 @pytest.mark.parametrize("lock", ["mode=ro", "query_only = 1"])
 @pytest.mark.parametrize("sql", WRITES)
-def test_each_lock_alone_lets_nothing_be_written(
-    shop_path: Path, sql: str, lock: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_lock_alone_holds(shop_path: Path, sql: str, lock: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shop_path.parent)
     before = state(shop_path.parent)
     connect = sqlite3.connect
@@ -87,9 +85,7 @@ def test_full_text_and_spatial_tables_are_read_and_not_written(tmp_path: Path) -
     assert state(tmp_path) == before
 
 
-def test_a_change_during_a_statement_on_an_unchanging_file_has_it_run_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_statement_during_a_change_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make(
         tmp_path / "wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1);"
     )
@@ -137,9 +133,6 @@ def test_the_locks_of_this_program_on_the_file_are_kept(shop_path: Path) -> None
             assert database.execute("SELECT count(*) FROM cities")["data"] == [[3]]
         other = subprocess.run([sys.executable, "-c", code, shop_path], capture_output=True, check=False)
     assert b"database is locked" in other.stderr
-
-
-# A WITH that doubles with each of its tables
 
 
 DOUBLING = [f"t{i} AS (SELECT x FROM t{i - 1} UNION ALL SELECT x FROM t{i - 1})" for i in range(1, 25)]

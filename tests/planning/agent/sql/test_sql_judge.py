@@ -81,9 +81,7 @@ def test_a_sound_statement_is_answered_as_sqlite_does(orders: SqlDatabase, path:
     assert (answer["error"], answer["data"]) == (None, rows)
 
 
-def test_a_statement_that_runs_and_is_wrong_is_an_error(
-    orders: SqlDatabase, path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_wrong_statements_are_errors(orders: SqlDatabase, path: Path, snapshot: SnapshotAssertion) -> None:
     with closing(sqlite3.connect(path)) as connection:
         for sql in WRONG.splitlines():
             connection.execute(sql).fetchone()  # it sees nothing wrong
@@ -102,9 +100,7 @@ def test_a_statement_that_runs_and_is_wrong_is_an_error(
         ("SELECT status, count(*) FROM orders GROUP BY status", 0),
     ],
 )
-def test_a_column_is_asked_at_most_once(
-    path: Path, monkeypatch: pytest.MonkeyPatch, sql: str, questions: int
-) -> None:
+def test_a_column_is_read_once(path: Path, monkeypatch: pytest.MonkeyPatch, sql: str, questions: int) -> None:
     run, asked = SqliteFile.run, list[str]()
 
     def noted(self: SqliteFile, statement: str, most_rows: int) -> Any:
@@ -193,9 +189,7 @@ def test_a_database_with_types_is_only_asked_about_null(dialect: str, sql: str, 
         ("SELECT 'a / b' FROM orders", []),
     ],
 )
-def test_a_whole_division_is_an_issue_of_a_valid_result(
-    orders: SqlDatabase, sql: str, issues: list[str]
-) -> None:
+def test_a_whole_division_is_only_an_issue(orders: SqlDatabase, sql: str, issues: list[str]) -> None:
     verdict = orders.validate_results("How much?", sql, orders.execute(sql))
     assert verdict["is_valid"] is True
     assert [issue.partition(" divides")[0] for issue in verdict["issues"]] == issues
@@ -247,9 +241,7 @@ CREATE VIEW endless AS
         ("SELECT 'unclosed", []),
     ],
 )
-def test_a_string_that_no_row_has_is_named_with_what_there_is(
-    tmp_path: Path, sql: str, told: list[str]
-) -> None:
+def test_a_string_that_no_row_has_is_named(tmp_path: Path, sql: str, told: list[str]) -> None:
     path = make(tmp_path / "people.db", PEOPLE)
     with SqlDatabase(path) as database, SqlDatabase(path, samples=0) as private:
         assert sorted(database.missing_values(sql)) == sorted(told)

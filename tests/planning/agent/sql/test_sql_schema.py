@@ -39,9 +39,6 @@ def test_rows_are_counted_up_to_a_million(rows: int | None, told: str) -> None:
     assert text == f"SQLite, 1 table\n\n{told}\n  id TEXT\n"
 
 
-# Results
-
-
 def good(data: list[Any], columns: list[str], **more: Any) -> dict[str, Any]:
     return rows_of(*data, columns=columns) | more
 
@@ -114,9 +111,6 @@ def test_how_many_rows_there_are_is_told_honestly() -> None:
     )
 
 
-# Bounds
-
-
 MOST = 50_000
 
 
@@ -130,9 +124,6 @@ def test_the_result_of_a_tool_is_bounded_whatever_is_asked(tmp_path: Path) -> No
         assert len(result.message) <= MOST
         for sql in (f"SELECT {'n' * 90_000} FROM t", f"SELECT '{'x' * 99_000}", f'SELECT 1 "{"n" * 90_000}"'):
             assert len(toolbox.call("execute_sql", {"sql": sql}).message) <= MOST
-
-
-# The schema
 
 
 def column(name: str, *samples: Any) -> dict[str, Any]:
@@ -193,9 +184,6 @@ def test_of_tables_that_are_too_many_or_too_wide_the_first_columns_are_shown() -
 def test_a_line_of_any_length_is_cut() -> None:
     lines = told_of(table("x" * 100_000, column("y" * 100_000))).split("\n")
     assert lines[2:] == ["x" * 1_997 + "...", "  " + "y" * 1_995 + "...", ""]
-
-
-# What is unpacked
 
 
 @pytest.mark.slow

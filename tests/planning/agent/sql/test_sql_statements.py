@@ -93,7 +93,7 @@ def of(*databases: str, statements: str | None = None) -> pytest.MarkDecorator:
 
 
 @of("shop", "music", "music, of any row")
-def test_a_statement_that_fails_or_does_not_mean_what_was_asked_is_told_what_to_change(
+def test_an_error_says_what_to_change_in_a_statement(
     opened: Opened, sql: str, request: pytest.FixtureRequest
 ) -> None:
     kind = request.node.callspec.params["opened"]
@@ -121,13 +121,8 @@ def test_duckdb_says_the_same_of_names_in_double_quotes(open_once: Callable[[str
         assert open_once("duckdb").database.execute(sql)["error"] == STATEMENTS["music"][sql]
 
 
-# What other databases write
-
-
 @pytest.mark.parametrize("opened", ["music", "duckdb"], indirect=True)
-def test_what_a_model_reads_of_what_other_databases_write(
-    opened: Opened, snapshot: SnapshotAssertion
-) -> None:
+def test_what_a_model_reads_of_other_dialects(opened: Opened, snapshot: SnapshotAssertion) -> None:
     told = {sql: opened.database.execute(sql)["error"] for sql in STATEMENTS["of other databases"]}
     assert "".join(f"{sql}\n    {error}\n" for sql, error in told.items()) == snapshot
 
@@ -158,9 +153,7 @@ def test_an_error_has_what_the_tables_are(tmp_path: Path, script: str, sql: str,
         assert database.execute(sql)["error"] == error
 
 
-def test_of_tables_that_cannot_be_read_nothing_is_told(
-    shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_that_cannot_be_read_are_not_named(shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     def unreadable(*_: object) -> None:
         raise Failure("corrupt")
 
@@ -169,9 +162,7 @@ def test_of_tables_that_cannot_be_read_nothing_is_told(
     assert shop.execute("SELECT name, COUNT(*) FROM cities GROUP BY id")["error"] is None
 
 
-def test_an_answer_that_cannot_be_checked_in_time_is_none(
-    shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_is_checked_in_time_or_none(shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     run = SqliteFile.run
 
     def slow(self: SqliteFile, sql: str, most_rows: int) -> object:
@@ -245,9 +236,7 @@ def test_looking_for_what_is_wrong_grows_as_the_statement_does(before: str, piec
     ],
 )
 @pytest.mark.parametrize("times", [50, 10_000])
-def test_what_is_deep_or_long_is_analysed_or_left_within_a_second(
-    before: str, piece: str, after: str, times: int
-) -> None:
+def test_what_is_deep_or_long_takes_no_second(before: str, piece: str, after: str, times: int) -> None:
     sql, seconds = before + piece * times + after, process_time()
     wrong_answer(Columns(sql, "sqlite", list, lambda _: None))
     told = diagnose("no such column: zz", sql, "sqlite", list)

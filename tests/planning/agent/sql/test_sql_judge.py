@@ -131,9 +131,7 @@ def test_a_value_behind_the_sample_is_looked_for_before_a_refusal(tmp_path: Path
     """
     with SqlDatabase(make(tmp_path / "days.db", script)) as database:
         assert database.execute(sql)["error"] is not None
-    with SqlDatabase(
-        make(tmp_path / "mixed.db", "; ".join((script, "INSERT INTO days VALUES (5)")))
-    ) as database:
+    with SqlDatabase(make(tmp_path / "days.db", "INSERT INTO days VALUES (5)")) as database:
         assert database.execute(sql)["error"] is None
 
 
@@ -176,10 +174,7 @@ def test_a_database_with_types_is_only_asked_about_null(dialect: str, sql: str, 
     ("sql", "issues"),
     [
         ("SELECT qty / 2 FROM orders", ["qty / 2"]),
-        (
-            "SELECT count(*) FILTER (WHERE qty > 2) / sum(qty) FROM orders",
-            ["COUNT(*) FILTER(WHERE qty > 2) / SUM(qty)"],
-        ),
+        ("SELECT sum(qty) FILTER (WHERE id > 2) / 5 FROM orders", ["SUM(qty) FILTER(WHERE id > 2) / 5"]),
         ("SELECT sum(qty) / count(DISTINCT status) FROM orders", ["SUM(qty) / COUNT(DISTINCT status)"]),
         ("SELECT n / 7 FROM v_sum", ["n / 7"]),
         ("SELECT q.n / 2 FROM (SELECT qty AS n FROM orders) AS q", ["q.n / 2"]),
@@ -190,15 +185,10 @@ def test_a_database_with_types_is_only_asked_about_null(dialect: str, sql: str, 
     ],
 )
 def test_a_whole_division_is_only_an_issue(orders: SqlDatabase, sql: str, issues: list[str]) -> None:
-    verdict = orders.validate_results("How much?", sql, orders.execute(sql))
+    _, _, validate = orders.tools()
+    verdict = validate.execute(query="How much?", sql=sql, results=orders.execute(sql))["result"]
     assert verdict["is_valid"] is True
     assert [issue.partition(" divides")[0] for issue in verdict["issues"]] == issues
-    _, _, validate = orders.tools()
-    results = orders.execute(sql)
-    assert validate.execute(query="", sql=sql, results=results)["result"] == verdict
-
-
-# Strings that no row has
 
 
 PEOPLE = """
@@ -212,40 +202,38 @@ CREATE VIEW endless AS
 
 
 @pytest.mark.parametrize(
-    ("sql", "told"),
+    ("rest", "told"),
     [
-        ("SELECT * FROM people WHERE status = 'Active'", ["people.status has no 'Active'; it has 'active'"]),
+        ("people WHERE status = 'Active'", ["people.status has no 'Active'; it has 'active'"]),
         (
-            "SELECT * FROM people AS p JOIN cities c ON c.id = p.city_id "
-            "WHERE c.name = 'bergen' AND p.name = 'Ada Lundt'",
-            [
-                "people.name has no 'Ada Lundt'; it has 'Ada Lund'",
-                "cities.name has no 'bergen'; it has 'Bergen'",
-            ],
-        ),
-        (
-            "SELECT * FROM people WHERE status IN ('gone', 'lost')",
+            "people WHERE status IN ('gone', 'lost')",
             ["people.status has no 'lost'; it has only 'active', 'gone'"],
         ),
         (
-            "SELECT * FROM cities WHERE name = 'o''higgins' AND \"postal code\" = '5004'",
+            "people AS p JOIN cities c ON c.id = p.city_id WHERE c.name = 'bergen' AND p.name = 'Ada Lundt'",
             [
-                "cities.name has no 'o''higgins'; it has 'O''Higgins'",
-                "cities.\"postal code\" has no '5004'; it has '5003'",
+                "cities.name has no 'bergen'; it has 'Bergen'",
+                "people.name has no 'Ada Lundt'; it has 'Ada Lund'",
             ],
         ),
-        ("SELECT * FROM people WHERE status = 'active'", []),
-        ("SELECT * FROM people WHERE age = '30' OR age = 'thirty' OR name <> 'ada'", []),
-        ("SELECT * FROM people WHERE upper(name) = 'ADA' OR nothing = 'ada'", []),
-        ("SELECT * FROM strangers WHERE name = 'ada'", []),
-        ("SELECT 'unclosed", []),
+        (
+            "cities WHERE name = 'o''higgins' AND \"postal code\" = '5004'",
+            [
+                "cities.\"postal code\" has no '5004'; it has '5003'",
+                "cities.name has no 'o''higgins'; it has 'O''Higgins'",
+            ],
+        ),
+        ("people WHERE status = 'active'", []),
+        ("people WHERE age = '30' OR age = 'thirty' OR name <> 'ada'", []),
+        ("people WHERE upper(name) = 'ADA' OR nothing = 'ada'", []),
+        ("strangers WHERE name = 'ada'", []),
+        ("'unclosed", []),
     ],
 )
-def test_a_string_that_no_row_has_is_named(tmp_path: Path, sql: str, told: list[str]) -> None:
-    path = make(tmp_path / "people.db", PEOPLE)
+def test_a_string_that_no_row_has_is_named(tmp_path: Path, rest: str, told: list[str]) -> None:
+    path, sql = make(tmp_path / "people.db", PEOPLE), f"SELECT * FROM {rest}"  # noqa: S608 - of this table
     with SqlDatabase(path) as database, SqlDatabase(path, samples=0) as private:
-        assert sorted(database.missing_values(sql)) == sorted(told)
-        assert private.missing_values(sql) == []
+        assert (sorted(database.missing_values(sql)), private.missing_values(sql)) == (told, [])
 
 
 @pytest.mark.parametrize("count", [20, 8000])

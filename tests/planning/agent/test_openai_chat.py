@@ -158,12 +158,6 @@ def test_a_server_that_is_away_is_asked_twice(answer: Reply) -> None:
     assert answered(answer)[1] == 2
 
 
-def test_a_request_that_a_server_cannot_take_now_is_sent_again() -> None:
-    with ChatServer(BUSY, BUSY, says(SQL)) as server:
-        assert asked(server, max_retries=2) == SQL
-    assert len(server.requests) == 3
-
-
 def test_the_most_tokens_of_an_answer_are_sent_and_a_prompt_limit_cuts_the_schema() -> None:
     long = SCHEMA + "x" * 100_000
     with (

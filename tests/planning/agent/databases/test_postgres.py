@@ -47,9 +47,7 @@ def database(shop: PostgresShop) -> Iterator[SqlDatabase]:
     [
         ("NULL", None),
         ("true", True),
-        ("7::smallint", 7),
         ("9223372036854775807", 9223372036854775807),
-        ("1.5::real", 1.5),
         ("5::float8", 5),
         ("1e300::float8", 1e300),
         ("'NaN'::float8", "NaN"),
@@ -75,7 +73,6 @@ def database(shop: PostgresShop) -> Iterator[SqlDatabase]:
         (r"'\x00ff'::bytea", b"\x00\xff"),
         ("'6D5C6993-117c-4aa8-ac98-bbf83c5cd122'::uuid", "6d5c6993-117c-4aa8-ac98-bbf83c5cd122"),
         ("int4range(1, 5)", "[1,5)"),
-        ("'{[1,2),[5,6)}'::int4multirange", "{[1,2),[5,6)}"),
         ("'10.0.0.1/8'::inet", "10.0.0.1/8"),
         ("ARRAY['a', NULL, 'b,c']", ["a", None, "b,c"]),
         ("ARRAY[[1, 2], [3, 4]]", [[1, 2], [3, 4]]),
@@ -87,9 +84,6 @@ def database(shop: PostgresShop) -> Iterator[SqlDatabase]:
         ("'a@b'::email", "a@b"),
         ("ROW(1, 'a')", "(1,a)"),
         ("'cities'::regclass", "cities"),
-        ("'<a/>'::xml", "<a/>"),
-        ("B'101'", "101"),
-        ("point(1, 2)", "(1,2)"),
         ("'a fat cat'::tsvector", "'a' 'cat' 'fat'"),
     ],
 )

@@ -1,9 +1,10 @@
-"""Statements, and what a database answers: what to change, what was meant, or the rows."""
+"""Which statements are sent to a database, and its answer: what to change, what was meant, or the rows."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from agent_samples import failing
 from readonly_files import make
 from syrupy.assertion import SnapshotAssertion
 
@@ -21,13 +23,11 @@ from planning.agent import SqlDatabase
 from planning.agent.databases.sqlite_file import SqliteFile
 from planning.agent.sql.columns import Columns
 from planning.agent.sql.diagnosis import diagnose
-from planning.agent.sql.guard import Failure
+from planning.agent.sql.guard import Failure, check
 from planning.agent.sql.judge import wrong_answer
 
 TABLES = Path(__file__).with_name("music_shop.sql").read_text(encoding="utf-8")
-STATEMENTS: dict[str, Any] = json.loads(
-    Path(__file__).with_name("statements.json").read_text(encoding="utf-8")
-)
+STATEMENTS: dict[str, Any] = json.loads(Path(__file__).with_name("statements.json").read_text("utf-8"))
 
 
 def make_sqlite(folder: Path) -> Path:
@@ -93,15 +93,12 @@ def of(*databases: str, statements: str | None = None) -> pytest.MarkDecorator:
 
 
 @of("shop", "music", "music, of any row")
-def test_an_error_says_what_to_change_in_a_statement(
-    opened: Opened, sql: str, request: pytest.FixtureRequest
-) -> None:
+def test_an_error_says_what_to_change(opened: Opened, sql: str, request: pytest.FixtureRequest) -> None:
     kind = request.node.callspec.params["opened"]
     if kind == "music, of any row":
         opened.by_sqlite(sql)  # it sees nothing wrong
     answer = opened.database.execute(sql)
-    assert (answer["success"], answer["data"], answer["code"]) == (False, [], "parameter")
-    assert answer["error"] == STATEMENTS[kind][sql]
+    assert answer == failing(STATEMENTS[kind][sql]) | {"elapsed": answer["elapsed"]}
 
 
 @of("music", statements="fair")
@@ -127,15 +124,51 @@ def test_what_a_model_reads_of_other_dialects(opened: Opened, snapshot: Snapshot
     assert "".join(f"{sql}\n    {error}\n" for sql, error in told.items()) == snapshot
 
 
+@pytest.mark.parametrize(
+    ("sql", "sent"),
+    [
+        ("select 1;", "select 1"),
+        (" \n-- DROP TABLE x\n;SELECT 1;; -- x", "SELECT 1"),
+        ("\ufeffSELECT 1", "SELECT 1"),
+        ("/* /* */ SELECT ';' -- ;", "SELECT ';' -- ;"),
+        ("SELECT '\U0001f600;', 1; -- \U0001f600", "SELECT '\U0001f600;', 1"),
+        ('SELECT 1 AS "a;b", [c;d], `e;f`', 'SELECT 1 AS "a;b", [c;d], `e;f`'),
+        ("WITH RECURSIVE a(x) AS (VALUES (1)), delete_me AS NOT MATERIALIZED (SELECT 2) SELECT 1", ...),
+        ("WITH replace AS (SELECT 1) SELECT * FROM replace", ...),
+        ("WITH a AS (SELECT 1) VALUES (1)", ...),
+        ("WITH a", ...),
+        ("SELECT 'no end", ...),
+        ("SELECT 1 /* no end", ...),
+        ("DELETE FROM x /* no end", ...),
+        ("SELECT (" * 5000, ...),
+    ],
+)
+def test_what_reads_is_sent_without_what_ends_it(sql: str, sent: object) -> None:
+    assert check(sql, "sqlite") == (sql if sent is ... else sent)
+
+
+def test_tokens_that_cannot_be_told_are_left_to_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr("sqlglot.tokenize", failing)
+    assert check("DELETE FROM x", "sqlite") == "DELETE FROM x"
+
+
+def test_without_sqlglot_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(ImportError) as caught:
+        check("SELECT 1", "sqlite")
+    assert str(caught.value) == "reading SQL needs sqlglot: pip install 'session-planning[agent]'"
+
+
 # What no file of statements can hold
 
 LISTED = ", ".join(f"t{number:02}" for number in range(20))
 MANY = "".join(f"CREATE TABLE t{number:02} (a);" for number in range(25))
 NULLS = "CREATE TABLE t (code TEXT UNIQUE, name TEXT); INSERT INTO t VALUES (NULL, 'a'), (NULL, 'b')"
-ADD = (
-    "name has many values in a group, and SQLite would use any of them; add it to GROUP BY, or "
-    "aggregate it, as in max(name)"
-)
+MANY_VALUES = "name has many values in a group, and SQLite would use any of them"
+ADD = f"{MANY_VALUES}; add it to GROUP BY, or aggregate it, as in max(name)"
 
 
 @pytest.mark.parametrize(

@@ -94,12 +94,7 @@ NOTHING = "execute_sql returned nothing; it must return a result"
 
 
 @pytest.mark.parametrize(
-    (
-        "raised",
-        "error",
-        "message",
-        "read",
-    ),  # what the user reads, and the generator of a statement to rewrite
+    ("raised", "error", "message", "read"),
     [
         (ToolValidationError("no such column: nope"), "no such column: nope", None, "no such column: nope"),
         (ToolTimeout("it took too long"), "it took too long", None, "it took too long"),
@@ -114,9 +109,10 @@ NOTHING = "execute_sql returned nothing; it must return a result"
     ],
     ids=repr,
 )
-def test_a_statement_that_fails_is_rewritten_unless_another_would_not_help(
+def test_a_failed_statement_is_rewritten(
     raised: Any, error: str, message: str | None, read: str | None
 ) -> None:
+    """The user reads the message, and the generator, which then writes the statement again, what is last."""
     rewritten = {"sql_query": None, "attempts": [{"sql": COUNT, "error": read}]}
     result = raised if isinstance(raised, dict) else None
     expected = failed("execute_sql", error, message, result) | (rewritten if read else {})
@@ -261,51 +257,42 @@ def slow(seconds: float, *, is_over: bool = False) -> dict[str, Any]:
     return {"error": f"Tool generate_sql: {message}", "user_message": message, "is_complete": is_over}
 
 
-@pytest.mark.parametrize(
-    ("generator", "update"),
-    [
-        (COUNT, {"sql_query": COUNT}),
-        ({"sql": COUNT}, {"sql_query": COUNT}),
-        (None, unwritten(NO_SQL)),
-        ({"success": False, "error": "the model is away"}, unwritten("the model is away")),
-        (ToolError("the model is away; try later"), unwritten("the model is away; try later")),
-        (ValueError("secret"), unwritten("secret", "the SQL could not be written")),
-        (ValueError(), unwritten("ValueError", "the SQL could not be written")),
-        (lambda: time.sleep(0.3), slow(0.1)),
-        ({"needs_user_input": True, "input_request": "Which year?"}, asked("Which year?")),
-        ('{"needs_user_input": true}', asked(ASKS)),
-        ("I am sorry, no.", unwritten(TEXT.format("I am sorry, no."))),
-        (UserInputNeeded("it lacks a year", "Which year?"), asked("Which year?")),
-    ],
-)
-def test_a_generator_writes_a_statement_or_asks_or_fails(generator: Any, update: dict[str, Any]) -> None:
-    assert written(generator) == update
+def tried(*errors: str) -> dict[str, Any]:
+    return {"attempts": [{"sql": None, "error": error} for error in errors]}
+
+
+AWAY = {"error": "Tool generate_sql: it is away", "user_message": "it is away", "is_complete": True}
+UNWRITTEN = "the SQL could not be written"
 
 
 @pytest.mark.parametrize(
-    ("before", "generator", "error", "is_over"),
+    ("generator", "before", "update"),
     [
-        ([NO_SQL] * 2, None, NO_SQL, True),
-        ([NO_SQL], None, NO_SQL, False),
-        ([TEXT.format("I cannot."), TEXT.format("Sorry.")], "Not here.", TEXT.format("Not here."), True),
-        (["7 rows, 1.5 s", "1,234 rows, 1.2 s"], ToolError("99 rows, 0.5 s"), "99 rows, 0.5 s", True),
+        (COUNT, {}, {"sql_query": COUNT}),
+        ({"sql": COUNT}, {}, {"sql_query": COUNT}),
+        ({"success": False, "error": "the model is away"}, {}, unwritten("the model is away")),
+        (ToolError("the model is away; try later"), {}, unwritten("the model is away; try later")),
+        (ValueError("secret"), {}, unwritten("secret", UNWRITTEN)),
+        (ValueError(), {}, unwritten("ValueError", UNWRITTEN)),
+        ({"needs_user_input": True, "input_request": "Which year?"}, {}, asked("Which year?")),
+        ('{"needs_user_input": true}', {}, asked(ASKS)),
+        (UserInputNeeded("it lacks a year", "Which year?"), {}, asked("Which year?")),
+        (None, tried(NO_SQL), unwritten(NO_SQL)),
+        (None, tried(NO_SQL, NO_SQL), unwritten(NO_SQL, is_over=True)),
+        ("I cannot.", {}, unwritten(TEXT.format("I cannot."))),
+        ("No.", tried(TEXT.format("Sorry."), TEXT.format("A.")), unwritten(TEXT.format("No."), is_over=True)),
+        (
+            ToolError("9 rows, 1 s"),
+            tried("7 rows, 2.5 s", "1,234 rows, 1 s"),
+            unwritten("9 rows, 1 s", is_over=True),
+        ),
+        (lambda: time.sleep(0.3), {}, slow(0.1)),
+        (lambda: time.sleep(0.3), {"error": slow(0.2)["error"]}, slow(0.1, is_over=True)),
+        *((kind("it is away"), {}, AWAY) for kind in (StorageUnavailable, RateLimitExceeded, ContextInvalid)),
     ],
-    ids=["third", "second", "other words of the model", "other numbers"],
 )
-def test_the_third_same_failure_ends_it(before: list[str], generator: Any, error: str, is_over: bool) -> None:
-    attempts = [{"sql": None, "error": each} for each in before]
-    assert written(generator, attempts=attempts) == unwritten(error, is_over=is_over)
-
-
-def test_a_slow_generator_is_called_twice() -> None:
-    again = written(lambda: time.sleep(0.3), error=slow(0.2)["error"])
-    assert again == slow(0.1, is_over=True)
-
-
-@pytest.mark.parametrize("kind", [StorageUnavailable, RateLimitExceeded, ContextInvalid])
-def test_a_failure_that_has_nothing_to_do_with_the_sql_ends_the_question(kind: type[ToolError]) -> None:
-    failed = {"error": "Tool generate_sql: it is away", "user_message": "it is away", "is_complete": True}
-    assert written(kind("it is away")) == failed
+def test_a_generator_writes_or_asks_or_fails(generator: Any, before: Any, update: dict[str, Any]) -> None:
+    assert written(generator, **before) == update
 
 
 def test_the_user_is_asked_before_the_first_statement_is_written() -> None:

@@ -8,12 +8,12 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pytest
+from agent_samples import rows
 from sql_boundary import (
     CANARY,
     CITIES,
@@ -98,7 +98,7 @@ _PLACED: dict[str, object] = {
 }
 """Where in it the mistake is takes time to find out, and is told where that is enough."""
 
-_TABLES = ", ".join(f"notes_data AS a{i}" for i in range(40))
+_CROSSED = "SELECT count(*) FROM " + ", ".join(f"notes_data AS a{i}" for i in range(40))
 _LISTED = ", ".join(map(str, range(5_000)))
 _DEEP_DUCKDB: dict[str, object] = {
     "parentheses": "SELECT " + "(" * 10_000 + "1" + ")" * 10_000,
@@ -119,8 +119,7 @@ GOOD = {
 # The statements of each database
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """One statement: its family and name, what is sent, and the codes it may fail with."""
 
     name: str
@@ -132,8 +131,7 @@ class Case:
         return self.sql.replace(FOLDER, str(folder)) if isinstance(self.sql, str) else self.sql
 
 
-@dataclass(frozen=True, slots=True)
-class Good:
+class Good(NamedTuple):
     """A statement that reads, with its columns and its rows."""
 
     name: str
@@ -142,8 +140,7 @@ class Good:
     rows: list[list[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
+class Corpus(NamedTuple):
     """The statements for one kind of database."""
 
     build: Callable[[Path], Path]
@@ -156,9 +153,7 @@ class Corpus:
 
 def _read(name: str) -> Any:
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
-    return json.loads(
-        text, object_hook=lambda found: bytes.fromhex(found["hex"]) if "hex" in found else found
-    )
+    return json.loads(text, object_hook=lambda each: bytes.fromhex(each["hex"]) if "hex" in each else each)
 
 
 def _cases(families: dict[str, dict[str, object]], *codes: str) -> tuple[Case, ...]:
@@ -197,10 +192,7 @@ CORPORA = {
         _hostile,
         (*_hostile, *_wrong, *_cases(_sqlite["too_much"] | {"deep": _DEEP})),
         _cases(_sqlite["heavy"] | {"prepared": _PREPARED, "placed": _PLACED}, "parameter", "timeout"),
-        _cases(
-            _sqlite["endless"] | {"endless joins": {"cross joins": f"SELECT count(*) FROM {_TABLES}"}},
-            "timeout",
-        ),
+        _cases(_sqlite["endless"] | {"endless joins": {"cross joins": _CROSSED}}, "timeout"),
         tuple(Good(name, *given) for name, given in (_sqlite["good"] | GOOD).items()),
     ),
     "duckdb": Corpus(
@@ -214,6 +206,7 @@ CORPORA = {
 }
 PATIENCE = 20.0
 """Seconds for what does not take long: what is asserted must not depend on how busy the machine is."""
+LATE = f"the query took longer than {LIMIT:g} s and was stopped; ask for less, with WHERE or LIMIT"
 HARMLESS = {
     "sqlite": {"upkeep: explain", "upkeep: explain query plan"},
     "duckdb": {"duckdb reach: describe", "duckdb reach: show", "duckdb reach: summarize"},
@@ -288,10 +281,7 @@ def test_what_never_ends_is_ended_at_the_limit(asked: Asked, case: Case) -> None
     with in_time():
         answer = asked.database.execute(str(case.sql))
     assert_failed(answer)
-    assert (answer["code"], answer["error"]) == (
-        "timeout",
-        f"the query took longer than {LIMIT:g} s and was stopped; ask for less, with WHERE or LIMIT",
-    )
+    assert (answer["code"], answer["error"]) == ("timeout", LATE)
     asked.assert_unharmed(asked.database)
 
 
@@ -299,19 +289,12 @@ def test_what_never_ends_is_ended_at_the_limit(asked: Asked, case: Case) -> None
 def test_what_reads_is_let_through_and_sqlite_itself_gives_the_same(asked: Asked, case: Good) -> None:
     answer = asked.patient.execute(case.sql)
     assert isinstance(answer.pop("elapsed"), float)
-    assert answer == {
-        "success": True,
-        "data": case.rows,
-        "columns": case.columns,
-        "row_count": len(case.rows),
-        "truncated": False,
-        "error": None,
-    }
+    assert answer == rows(*case.rows, columns=case.columns)
     if asked.shop.is_sqlite:
         with closing(sqlite3.connect(asked.shop.path)) as connection:
             cursor = connection.execute(case.sql.rstrip("; \n"))
-            rows = [list(row) for row in cursor]
-        assert ([column[0] for column in cursor.description], rows) == (case.columns, case.rows)
+            assert [list(row) for row in cursor] == case.rows
+        assert [column[0] for column in cursor.description] == case.columns
 
 
 @each_database

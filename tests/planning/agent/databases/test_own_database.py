@@ -91,10 +91,9 @@ def test_a_failed_statement_has_a_code_and_words_for_the_user(
 ) -> None:
     _, execute_sql, _ = database_tools(Stars({**answer, "elapsed": 1.5}))
     result = Toolbox([execute_sql]).call("execute_sql", {"sql": COUNT})
-    assert (result.success, result.code, result.message, result.user_message, result.error, result.value) == (
-        False, code, message, for_the_user, message, {**answer, "elapsed": 1.5},
-    )  # fmt: skip
-    assert execute_sql.execute(sql=COUNT)["error"] == message
+    assert (result.success, result.value) == (False, {**answer, "elapsed": 1.5})
+    assert (result.code, result.message, result.user_message) == (code, message, for_the_user)
+    assert result.error == execute_sql.execute(sql=COUNT)["error"] == message
 
 
 def test_the_tool_that_runs_statements_names_the_bounds_of_a_database_that_has_them() -> None:

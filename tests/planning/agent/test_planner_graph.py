@@ -189,20 +189,16 @@ def test_queries_go_to_the_function_that_searches(search: Any, results: Any, err
 
 def test_every_function_may_be_async(session: Session) -> None:
     async def planner(question: str) -> Any:
-        await asyncio.sleep(0)
         return {"tool_calls": [call("find", name="Ada")]} if question == REQUEST else {"queries": ["x"]}
 
     async def find(name: str) -> str:
         """Look somebody up."""
-        await asyncio.sleep(0)
         return name
 
     async def respond(tool_results: Any, query_results: Any) -> Any:
-        await asyncio.sleep(0)
         return tool_results or query_results
 
     async def search(queries: Any) -> Any:
-        await asyncio.sleep(0)
         return queries
 
     graph = build_planner_graph([find], planner, respond, execute_queries=search, session=session)

@@ -109,19 +109,15 @@ def test_work_that_is_done_is_not_done_again(before: dict[str, Any], calls: int,
     assert shown(final) == FINAL | work | answer | {"iteration": iteration}
 
 
-def test_errors_in_the_first_state_are_not_those_of_the_question() -> None:
-    old = {"resolved_query": QUESTION, "error": "old", "user_message": "old", "attempts": [{"error": "old"}]}
-    final = graph_of(max_iterations=1).invoke(old)
-    error = "no answer within 1 decisions; allow more with max_iterations"
-    answer = f"The question could not be answered: {error}"
-    assert (final["error"], final["answer"]) == (error, answer)
-    assert (final["user_message"], final["attempts"]) == (None, [])
-
-
-def test_iterations_count_from_those_in_the_state() -> None:
-    shop = ShopTools()
-    final = graph_of(shop).invoke({"resolved_query": QUESTION, "iteration": 12})
+def test_the_first_state_has_iterations_that_count_and_errors_that_do_not() -> (
+    None
+):
+    shop, errors = ShopTools(), {"error": "old", "user_message": "old", "attempts": [{"error": "old"}]}
+    final = graph_of(shop).invoke({"resolved_query": QUESTION, "iteration": 12, **errors})
     assert (final["iteration"], final["success"], shop.calls) == (13, False, [])
+    error = "no answer within 12 decisions; allow more with max_iterations"
+    assert (final["error"], final["answer"]) == (error, f"The question could not be answered: {error}")
+    assert (final["user_message"], final["attempts"]) == (None, [])
 
 
 @pytest.mark.parametrize("kind", [str, Path])

@@ -67,12 +67,6 @@ PLANS: list[tuple[Session, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("session", "wanted"), PLANS)
-def test_the_state_of_an_agents_plan(session: Session, wanted: str) -> None:
-    assert health(session) == wanted
-    assert health(session.at(session.version)) == wanted
-
-
 def test_what_waits_for_approval_says_so_until_it_is_decided() -> None:
     session = Session()
     tools = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True)).tools()
@@ -154,9 +148,10 @@ RUNS: list[tuple[Session, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("session", "wanted"), RUNS)
-def test_the_state_of_a_workflow_run(session: Session, wanted: str) -> None:
+@pytest.mark.parametrize(("session", "wanted"), [*PLANS, *RUNS])
+def test_the_state_of_an_agents_plan_and_of_a_workflow_run(session: Session, wanted: str) -> None:
     assert health(session) == wanted
+    assert health(session.at(session.version)) == wanted
 
 
 def test_a_run_works_as_long_as_its_process_and_elsewhere_as_long_as_it_changes() -> None:

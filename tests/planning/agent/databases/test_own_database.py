@@ -96,14 +96,6 @@ def test_a_failed_statement_has_a_code_and_words_for_the_user(
     assert result.error == execute_sql.execute(sql=COUNT)["error"] == message
 
 
-def test_the_tool_that_runs_statements_names_the_bounds_of_a_database_that_has_them() -> None:
-    _, execute_sql, _ = SqlDatabase("a.duckdb", max_rows=2_000, timeout=2.5).tools()
-    assert execute_sql.description == (
-        "Run one SELECT on the DuckDB database and read its rows. Only queries that read are run: one"
-        " statement, at most 2,000 rows, at most 2.5 seconds. An error says what to change."
-    )
-
-
 def test_the_tools_answer_as_their_examples_say(tmp_path: Path) -> None:
     script = """
         CREATE TABLE cities (id INTEGER PRIMARY KEY, name TEXT);
@@ -119,7 +111,7 @@ def test_the_tools_answer_as_their_examples_say(tmp_path: Path) -> None:
         assert validate.execute()["result"]["is_valid"] is False
 
 
-def test_its_tools_name_the_dialect_and_no_bounds_that_it_does_not_have() -> None:
+def test_its_tools_name_the_dialect_and_only_bounds_that_it_has() -> None:
     get_schema, execute_sql, validate_results = database_tools(Stars(None))
     assert validate_results.description == (
         "Check what execute_sql gave: whether it succeeded, has rows, and is whole. Having no rows is an"
@@ -129,7 +121,15 @@ def test_its_tools_name_the_dialect_and_no_bounds_that_it_does_not_have() -> Non
         "Read the schema of the PostgreSQL database: its tables and views with their columns, types, keys and"
         " row counts, and a few values of each column. Call it before you write SQL."
     )
-    assert execute_sql.description == (
-        "Run one SELECT on the PostgreSQL database and read its rows. Only queries that read are run: one"
-        " statement. An error says what to change."
-    )
+    for tool, name, bounds in (
+        (execute_sql, "PostgreSQL", ""),
+        (
+            SqlDatabase("a.duckdb", timeout=2.5).tools()[1],
+            "DuckDB",
+            ", at most 1,000 rows, at most 2.5 seconds",
+        ),
+    ):
+        assert tool.description == (
+            f"Run one SELECT on the {name} database and read its rows. Only queries that read are run: one"
+            f" statement{bounds}. An error says what to change."
+        )

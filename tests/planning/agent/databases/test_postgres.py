@@ -147,6 +147,7 @@ def test_a_large_value_is_not_sent(database: SqlDatabase, value: str) -> None:
 
 
 SLOW = "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b"
+READERS = "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader'"
 LATE = "the query took longer than 0.5 s and was stopped; ask for less, with WHERE or LIMIT"
 
 
@@ -162,18 +163,14 @@ def test_a_statement_is_stopped_at_its_time(shop: PostgresShop, before: str) -> 
         assert monotonic() - begun < 10
         database.timeout = 30.0
         assert database.execute("SELECT 1")["data"] == [[1]]
-        assert is_alone(shop)
+        assert is_never(shop, f"{READERS} AND state <> 'idle'")
 
 
 def test_the_server_stops_a_statement_by_itself(shop: PostgresShop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PostgresDatabase, "interrupt", lambda _: None)
     with SqlDatabase(shop.reader, timeout=0.5) as database:
         assert database.execute(SLOW)["code"] == "timeout"
-    assert is_alone(shop)
-
-
-def is_alone(shop: PostgresShop) -> bool:
-    return is_never(shop, "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader' AND state <> 'idle'")
+    assert is_never(shop, f"{READERS} AND state <> 'idle'")
 
 
 def is_never(shop: PostgresShop, query: str) -> bool:
@@ -188,7 +185,7 @@ def is_never(shop: PostgresShop, query: str) -> bool:
 
 def test_no_connection_is_kept_for_long(shop: PostgresShop, database: SqlDatabase) -> None:
     database.execute("SELECT 1")
-    assert is_never(shop, "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader'")
+    assert is_never(shop, READERS)
 
 
 def test_a_lock_is_not_waited_for(shop: PostgresShop) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from functools import cache
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -26,6 +25,8 @@ from planning.agent.sql.diagnosis import diagnose
 from planning.agent.sql.guard import Failure, check
 from planning.agent.sql.judge import wrong_answer
 
+Paths = dict[str, Path]
+Databases = dict[str, SqlDatabase]
 TABLES = Path(__file__).with_name("music_shop.sql").read_text(encoding="utf-8")
 STATEMENTS: dict[str, Any] = json.loads(Path(__file__).with_name("statements.json").read_text("utf-8"))
 
@@ -49,78 +50,60 @@ def make_duckdb(folder: Path) -> Path:
     return path
 
 
-MAKE: dict[str, Callable[[Path], Path]] = {
-    "shop": lambda folder: make(folder / "shop.db"),
-    "music": make_sqlite,
-    "music, of any row": make_sqlite,
-    "duckdb": make_duckdb,
-}
-
-
-class Opened:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.database = SqlDatabase(path)
-
-    def by_sqlite(self, sql: str) -> tuple[list[str], list[list[Any]]]:
-        with closing(sqlite3.connect(self.path)) as connection:
-            cursor = connection.execute(sql)
-            return [column[0] for column in cursor.description], [list(row) for row in cursor]
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
+    folder = tmp_path_factory.mktemp("samples")
+    return {"shop": make(folder / "shop.db"), "music": make_sqlite(folder), "duckdb": make_duckdb(folder)}
 
 
 @pytest.fixture(scope="module")
-def open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Opened]]:
-    """Opens a database by name, once for all statements of this module that are asked of it."""
+def databases(paths: Paths) -> Iterator[Databases]:
+    """The databases, each opened once for all statements of this module that are asked of it."""
     with ExitStack() as stack:
-
-        @cache
-        def open_once(name: str) -> Opened:
-            opened = Opened(MAKE[name](tmp_path_factory.mktemp("sample")))
-            stack.enter_context(opened.database)
-            return opened
-
-        yield open_once
+        yield {name: stack.enter_context(SqlDatabase(path)) for name, path in paths.items()}
 
 
-@pytest.fixture
-def opened(request: pytest.FixtureRequest, open_once: Callable[[str], Opened]) -> Opened:
-    return open_once(request.param)
+def by_sqlite(path: Path, sql: str) -> tuple[list[str], list[list[Any]]]:
+    with closing(sqlite3.connect(path)) as connection:
+        cursor = connection.execute(sql)
+        return [column[0] for column in cursor.description], [list(row) for row in cursor]
 
 
-def of(*databases: str, statements: str | None = None) -> pytest.MarkDecorator:
-    found = [(name, sql) for name in databases for sql in STATEMENTS[statements or name]]
-    return pytest.mark.parametrize(("opened", "sql"), found, indirect=["opened"])
+KINDS = [(kind, sql) for kind in ("shop", "music", "music, of any row") for sql in STATEMENTS[kind]]
 
 
-@of("shop", "music", "music, of any row")
-def test_an_error_says_what_to_change(opened: Opened, sql: str, request: pytest.FixtureRequest) -> None:
-    kind = request.node.callspec.params["opened"]
+@pytest.mark.parametrize(("kind", "sql"), KINDS)
+def test_an_error_says_what_to_change(databases: Databases, paths: Paths, kind: str, sql: str) -> None:
     if kind == "music, of any row":
-        opened.by_sqlite(sql)  # it sees nothing wrong
-    answer = opened.database.execute(sql)
+        by_sqlite(paths["music"], sql)  # it sees nothing wrong
+    answer = databases[kind.partition(",")[0]].execute(sql)
     assert answer == failing(STATEMENTS[kind][sql]) | {"elapsed": answer["elapsed"]}
 
 
-@of("music", statements="fair")
-def test_what_looks_wrong_and_is_fair_is_answered(opened: Opened, sql: str) -> None:
-    answer = opened.database.execute(sql)
+@pytest.mark.parametrize("sql", STATEMENTS["fair"])
+def test_what_looks_wrong_and_is_fair_is_answered(databases: Databases, sql: str) -> None:
+    answer = databases["music"].execute(sql)
     assert (answer["error"], answer["data"]) == (None, STATEMENTS["fair"][sql])
 
 
-@of("music", statements="as sqlite answers")
-def test_names_in_double_quotes_and_sound_aggregates_are_as_sqlite_has_them(opened: Opened, sql: str) -> None:
-    answer = opened.database.execute(sql)
-    assert (answer["error"], answer["columns"], answer["data"]) == (None, *opened.by_sqlite(sql))
+@pytest.mark.parametrize("sql", STATEMENTS["as sqlite answers"])
+def test_names_in_double_quotes_and_sound_aggregates_are_as_sqlite_has_them(
+    databases: Databases, paths: Paths, sql: str
+) -> None:
+    answer = databases["music"].execute(sql)
+    assert (answer["error"], answer["columns"], answer["data"]) == (None, *by_sqlite(paths["music"], sql))
 
 
-def test_duckdb_says_the_same_of_names_in_double_quotes(open_once: Callable[[str], Opened]) -> None:
+def test_duckdb_says_the_same_of_names_in_double_quotes(databases: Databases) -> None:
     for sql in ('SELECT "Nmae" FROM Artist', 'SELECT count(*) FROM Invoice WHERE BillingCountry = "USA"'):
-        assert open_once("duckdb").database.execute(sql)["error"] == STATEMENTS["music"][sql]
+        assert databases["duckdb"].execute(sql)["error"] == STATEMENTS["music"][sql]
 
 
-@pytest.mark.parametrize("opened", ["music", "duckdb"], indirect=True)
-def test_what_a_model_reads_of_other_dialects(opened: Opened, snapshot: SnapshotAssertion) -> None:
-    told = {sql: opened.database.execute(sql)["error"] for sql in STATEMENTS["of other databases"]}
+@pytest.mark.parametrize("name", ["music", "duckdb"])
+def test_what_a_model_reads_of_other_dialects(
+    databases: Databases, name: str, snapshot: SnapshotAssertion
+) -> None:
+    told = {sql: databases[name].execute(sql)["error"] for sql in STATEMENTS["of other databases"]}
     assert "".join(f"{sql}\n    {error}\n" for sql, error in told.items()) == snapshot
 
 

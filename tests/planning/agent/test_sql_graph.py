@@ -109,9 +109,7 @@ def test_work_that_is_done_is_not_done_again(before: dict[str, Any], calls: int,
     assert shown(final) == FINAL | work | answer | {"iteration": iteration}
 
 
-def test_the_first_state_has_iterations_that_count_and_errors_that_do_not() -> (
-    None
-):
+def test_the_first_state_has_iterations_that_count_and_errors_that_do_not() -> None:
     shop, errors = ShopTools(), {"error": "old", "user_message": "old", "attempts": [{"error": "old"}]}
     final = graph_of(shop).invoke({"resolved_query": QUESTION, "iteration": 12, **errors})
     assert (final["iteration"], final["success"], shop.calls) == (13, False, [])

@@ -67,9 +67,6 @@ def test_the_key_and_the_server_come_from_the_environment(monkeypatch: pytest.Mo
     assert [each["key"] for each in server.requests] == ["Bearer none", f"Bearer {KEY}"]
 
 
-# Failures
-
-
 def hangs_up(handler: Handler) -> None:
     handler.close_connection = True
 

@@ -19,6 +19,7 @@ import pytest
 from agent_samples import (
     COUNT,
     FINAL,
+    FINE,
     QUESTION,
     SCHEMA,
     ShopTools,
@@ -332,45 +333,12 @@ def test_a_planners_next_request_ignores_the_last(saver: Saver) -> None:
 
 # Whatever tools and generator do, the question ends, and its end is true
 
-FAILURES = [
-    ToolError("it does not work"),
-    StorageUnavailable("it is gone"),
-    ValueError("secret"),
-    TimeoutError("late"),
-    UserInputNeeded("it lacks a year", "Which year?"),
-]
+ASKING = UserInputNeeded("it lacks a year", "Which year?")
+FAILURES = [ToolError("no"), StorageUnavailable("gone"), ValueError("secret"), TimeoutError("late"), ASKING]
 REPORTED = [failing("no such column", "parameter"), failing("late", "timeout"), failing("busy", "storage")]
-RESULTS = [
-    rows([3]),
-    rows(),
-    rows([None]),
-    rows([1, None], [2, None], columns=["a", "b"]),
-    {"data": [1]},
-    {},
-    "text",
-]
-VERDICTS = [
-    {"is_valid": True, "issues": []},
-    {"is_valid": False, "issues": ["a column is missing"]},
-    {"is_valid": False},
-    {},
-    True,
-    False,
-    "odd",
-]
-ANSWERS = [
-    "SELECT 1",
-    "SELECT 2",
-    "SELECT 3",
-    "```sql\nSELECT 1\n```",
-    {"sql": "SELECT 2"},
-    {"needs_user_input": True, "input_request": "Which year?"},
-    "```\nSELECT 1\n```\n```\nSELECT 2\n```",
-    "{",
-    {"text": 1},
-    None,
-    5,
-]
+RESULTS = [rows([3]), rows(), rows([None]), rows([1, None], [2, None]), {"data": [{"n": 3}]}, {}, "text"]
+VERDICTS = [FINE, {"is_valid": False, "issues": ["too few"]}, {"is_valid": False}, {}, True, False, "odd"]
+ANSWERS = ["SELECT 1", "SELECT 2", {"sql": "SELECT 3"}, {"needs_user_input": True}, "{", {"text": 1}, None]
 
 
 def turns(*kinds: list[Any]) -> st.SearchStrategy[list[Any]]:
@@ -379,25 +347,22 @@ def turns(*kinds: list[Any]) -> st.SearchStrategy[list[Any]]:
 
 
 @given(
-    schema=turns([SCHEMA, "", {"tables": 2}, None], FAILURES),
-    executed=turns(RESULTS, RESULTS, [None], FAILURES, REPORTED),
-    verdicts=turns(VERDICTS, VERDICTS, [None], FAILURES),
+    tools=st.tuples(
+        turns([SCHEMA, "", {"tables": 2}, None], FAILURES),
+        turns(RESULTS, RESULTS, [None], FAILURES, REPORTED),
+        turns(VERDICTS, VERDICTS, [None], FAILURES),
+    ),
     answers=turns(ANSWERS, ANSWERS, FAILURES),
     reflects=st.booleans(),
     limit=st.integers(1, 14),
     is_async=st.booleans(),
 )
 def test_success_is_never_claimed_and_failure_is_always_explained(
-    schema: list[Any],
-    executed: list[Any],
-    verdicts: list[Any],
-    answers: list[Any],
-    reflects: bool,
-    limit: int,
-    is_async: bool,
+    tools: tuple[list[Any], ...], answers: list[Any], reflects: bool, limit: int, is_async: bool
 ) -> None:
+    schema, executed, verdict = (in_turn(*each) for each in tools)
     session = Session()
-    shop = ShopTools(schema=in_turn(*schema), executed=in_turn(*executed), verdict=in_turn(*verdicts))
+    shop = ShopTools(schema=schema, executed=executed, verdict=verdict)
     generator = Mock(side_effect=[*answers, *answers[-1:] * limit])
     graph = graph_of(shop, generator, session=session, reflect=reflects, max_iterations=limit)
     question = {"resolved_query": QUESTION}

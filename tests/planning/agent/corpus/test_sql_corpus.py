@@ -14,17 +14,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pytest
 from agent_samples import rows
-from sql_boundary import (
-    CANARY,
-    CITIES,
-    FOLDER,
-    LIMIT,
-    Shop,
-    assert_failed,
-    build_shop,
-    in_time,
-    shop_alone,
-)
+from sql_boundary import CANARY, CITIES, FOLDER, LIMIT, Shop, assert_failed, build_shop, in_time, shop_alone
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase

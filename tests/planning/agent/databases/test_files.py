@@ -51,9 +51,6 @@ def test_an_answer_of_too_many_bytes_is_cut_and_said_to_be(shop: SqlDatabase) ->
     assert given["row_count"] == len(given["data"]) == 159  # of 16 megabytes
 
 
-# The threads that read
-
-
 class Slow:
     """Statements that take as long as the test says, in a call that cannot be interrupted."""
 
@@ -201,9 +198,6 @@ def test_without_its_package_a_database_says_what_to_install(
     error = f"reading {name} needs {package}: pip install 'session-planning[{extra}]'"
     with SqlDatabase(name) as database:
         assert answer(database, "SELECT 1") == failing(error, "storage")
-
-
-# From a path or a URL to a file
 
 
 WANTED = (

@@ -255,13 +255,10 @@ def schema_of(database: SqlDatabase) -> str:
     return re.sub(r"(?<=\nThe SQL of PostgreSQL )\d+\.\d+(?=:\n)", "15.0", database.get_schema())
 
 
-def test_the_schema_of_a_shop(database: SqlDatabase, snapshot: SnapshotAssertion) -> None:
+def test_the_schema_of_a_shop(shop: PostgresShop, database: SqlDatabase, snapshot: SnapshotAssertion) -> None:
     assert schema_of(database) == snapshot
-
-
-def test_the_schema_without_values(shop: PostgresShop, snapshot: SnapshotAssertion) -> None:
-    with SqlDatabase(shop.reader, samples=0) as database:
-        assert schema_of(database) == snapshot
+    with SqlDatabase(shop.reader, samples=0) as private:
+        assert schema_of(private) == snapshot(name="without values")
 
 
 def test_the_schema_has_the_schemas_of_the_search_path(shop: PostgresShop) -> None:

@@ -31,8 +31,8 @@ def success(answer: str) -> dict[str, Any]:
     return {**DONE, "success": True, "answer": answer, **nothing}
 
 
-def failure(error: str, message: str | None = None) -> dict[str, Any]:
-    answer = f"The question could not be answered: {error if message is None else message}"
+def failure(error: str, message: str) -> dict[str, Any]:
+    answer = f"The question could not be answered: {message}"
     return {**DONE, "success": False, "error": error, "answer": answer}
 
 
@@ -77,6 +77,7 @@ KEPT = {"sql_query": COUNT, "execution_result": rows(), "validation_result": FIN
         ({"success": False}, {}, NO_RESULT),
         ("text", {}, NO_RESULT),
         ([[3]], {"error": "Tool x: before"}, "Tool x: before"),
+        (None, {"error": "Tool x: no column", "user_message": "It did not work."}, "Tool x: no column"),
         (None, {"max_iterations": 1}, LATE.replace("12", "1")),
         (None, {}, LATE),
         (None, {"error": "Tool x: gone", "reflection": {"reason": "r", "kept": None}}, "Tool x: gone"),
@@ -84,12 +85,7 @@ KEPT = {"sql_query": COUNT, "execution_result": rows(), "validation_result": FIN
     ],
 )
 def test_without_valid_results_the_error_says_why(result: Any, more: dict[str, Any], error: str) -> None:
-    assert ended(result, **more) == failure(error)
-
-
-def test_the_user_reads_the_error_in_words_for_a_user() -> None:
-    final = ended(None, error="Tool execute_sql: no such column", user_message="It did not work.")
-    assert final == failure("Tool execute_sql: no such column", "It did not work.")
+    assert ended(result, **more) == failure(error, more.get("user_message", error))
 
 
 def test_if_only_the_user_can_help_the_answer_is_the_question() -> None:

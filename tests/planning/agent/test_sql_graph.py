@@ -56,7 +56,9 @@ def test_a_question_is_all_that_it_takes() -> None:
     assert called(final) == [("get_schema", True), ("execute_sql", True), ("validate_results", True)]
 
 
-def test_the_callers_own_clarification_asks_back() -> None:
+def test_only_the_callers_own_clarification_asks_back() -> None:
+    final = graph_of().invoke({"resolved_query": "What is the weather like tomorrow?"})
+    assert (final["needs_user_input"], final["success"]) == (False, True)
     final = graph_of(clarify=lambda question, schema: ASKED).invoke({"resolved_query": QUESTION})
     work = dict.fromkeys(("sql_query", "execution_result", "validation_result"))
     asks = {"needs_user_input": True, "input_request": ASKED, "success": False, "answer": ASKED}

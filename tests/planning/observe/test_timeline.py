@@ -217,8 +217,6 @@ def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path)
         opened.close()
 
 
-# What a policy knows of a plan, in sentences: of a difference, and why work may not begin
-
 REPORTED, VERIFIED = Proof(("C4",), tools={"C4": "run_tests"}), Proof(("all green", "C5"), verified=True)
 THREE = Plan("Fix it", "active", tuple(PlanStep(f"S00{n}", "Do it", None, "pending", ()) for n in (1, 2, 3)))
 TWO = Plan("Fix it", "active", THREE.steps[1:])

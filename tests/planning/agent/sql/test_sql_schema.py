@@ -80,13 +80,6 @@ def test_a_model_reads_a_compact_table() -> None:
     )
 
 
-def test_of_wide_rows_a_model_sees_as_many_as_there_is_room_for() -> None:
-    names, line = [f"c{number}" for number in range(100)], " | ".join(["x" * 100] * 100)
-    told = table_text(good([["x" * 100] * 100] * 30, names))
-    assert told == "\n".join([" | ".join(names), *[line] * 4, "(4 of 30 rows; ask for less, or aggregate)"])
-    assert len(told) <= 50_000
-
-
 @pytest.mark.parametrize(
     ("width", "last"), [(1_007, "x" * 98), (1_008, "(49 of 50 rows; ask for less, or aggregate)")]
 )
@@ -106,9 +99,6 @@ def test_how_many_rows_there_are_is_told_honestly() -> None:
     assert many == ["n", *["1"] * 50, "(50 of 1,000 rows; ask for less, or aggregate)"]
     cut = table_text(good([[1]] * 1000, ["n"], truncated=True)).splitlines()
     assert cut[-1] == "(50 of more than 1,000 rows; ask for less, or aggregate)"
-    assert table_text(good([[1]] * 2, ["n"], truncated=True)).splitlines()[-1] == (
-        "(2 of more than 2 rows; ask for less, or aggregate)"
-    )
 
 
 MOST = 50_000

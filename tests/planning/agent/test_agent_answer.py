@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from agent_samples import COUNT, FINE, QUESTION, ShopTools, failing, graph_of, in_turn, plan_of, rows
@@ -185,11 +186,9 @@ def test_results_are_reviewed_once_with_room_for_another(more: dict[str, Any], i
 def test_refused_results_are_not_kept_and_a_search_that_fails_changes_nothing() -> None:
     refused = state(rows([3]), validation_result=REFUSING)
     assert reviewing(None).run(refused) == again("a column is missing", rows([3]), REFUSING)
-
-    def fails(sql: str) -> list[str]:
-        raise ValueError("secret")
-
-    assert reviewing(fails).run(state(rows())) == again(NO_ROWS + COMPARE, rows())
+    assert reviewing(Mock(side_effect=ValueError("secret"))).run(state(rows())) == again(
+        NO_ROWS + COMPARE, rows()
+    )
 
 
 def written(*statements: str) -> Any:

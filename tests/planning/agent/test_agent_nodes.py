@@ -30,8 +30,6 @@ STATE: dict[str, Any] = {
     "schema": SCHEMA,
     "sql_query": COUNT,
     "execution_result": rows([3]),
-    "tool_calls": [],
-    "attempts": [],
 }
 ACTIONS = {
     "get_schema": ("schema", {"query": QUESTION}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -23,8 +24,6 @@ ASKS = {"needs_user_input": True, "input_request": "Whose badge?"}
 
 def lookup(name: str) -> dict[str, Any]:
     """Look a registration up."""
-    if name == "Nobody":
-        raise ToolError("nobody is called Nobody; ask for the full name")
     return {"name": name, "badge": 7}
 
 
@@ -75,9 +74,7 @@ NOTHING: dict[str, Any] = {
         ({**ASKS, "queries": ["badges"]}, ASKS),
     ],
 )
-def test_calls_are_first_then_a_question_then_queries(
-    planned: dict[str, Any], answer: dict[str, Any]
-) -> None:
+def test_calls_come_before_a_question_and_queries(planned: dict[str, Any], answer: dict[str, Any]) -> None:
     final = answered(f"So:\n```json\n{json.dumps(planned)}\n```\n")
     assert final["response"] == NOTHING | answer
     assert final["planner_problems"] == []
@@ -118,20 +115,15 @@ def test_the_readable_part_of_an_answer_is_carried_out() -> None:
     [("planner", {"query_results": []}), ("execute_queries", {}), ("respond", None)],
 )
 def test_failing_functions_are_errors(place: str, response: Any, failure: Exception, message: str) -> None:
-    def failing() -> Any:
-        raise failure
-
-    final = answered({"queries": ["badges"]}, **{place: failing})
+    final = answered({"queries": ["badges"]}, **{place: Mock(side_effect=failure)})
     error = f"Tool {place}: {message.format(place)}"
     assert (final["error"], final["planner_problems"]) == (error, [])
     assert final["response"] == (SORRY if response is None else NOTHING | response | {"error": error})
 
 
 def test_a_planner_may_raise_its_question_to_the_user() -> None:
-    def planner() -> Any:
-        raise UserInputNeeded("it lacks a name", "Whose badge?")
-
-    assert answered(planner)["response"] == NOTHING | ASKS | {"error": "Tool planner: it lacks a name"}
+    asking = Mock(side_effect=UserInputNeeded("it lacks a name", "Whose badge?"))
+    assert answered(asking)["response"] == NOTHING | ASKS | {"error": "Tool planner: it lacks a name"}
 
 
 def test_the_functions_get_what_they_name() -> None:
@@ -151,17 +143,6 @@ def test_the_functions_get_what_they_name() -> None:
     assert seen["tools"] == [
         {"name": "lookup", "description": "Look a registration up.", "requires_identifier": False},
         {"name": "resend", "description": "Send a badge again.", "requires_identifier": True},
-    ]
-
-
-def test_a_call_that_fails_does_not_stop_the_others_and_each_is_kept() -> None:
-    planned = {"tool_calls": [call("lookup", name="Nobody"), call("fly"), call("lookup"), FIND_ADA]}
-    results = answered(planned)["tool_results"]
-    assert [(name, each["success"], each["error"]) for name, each in results.items()] == [
-        ("lookup", False, "nobody is called Nobody; ask for the full name"),
-        ("fly", False, "Unknown tool: fly"),
-        ("lookup#2", False, "name: missing; send a string"),
-        ("lookup#3", True, None),
     ]
 
 

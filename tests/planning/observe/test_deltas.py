@@ -51,7 +51,7 @@ def facts_of(draw: st.DrawFn, plan: Plan | None) -> PlanFacts:
 
 
 @given(data=st.data(), before=st.none() | plans(), after=st.none() | plans())
-def test_a_delta_makes_the_second_plan_of_the_first_with_what_a_policy_knows(
+def test_a_delta_makes_the_second_plan_of_the_first(
     data: st.DataObject, before: Plan | None, after: Plan | None
 ) -> None:
     known, facts = data.draw(facts_of(before)), data.draw(facts_of(after))

@@ -198,9 +198,6 @@ def test_of_a_session_with_a_plan_of_its_own_the_plan_counts_and_the_runs_error_
     assert health(session) == "working 0/1 S001 rent: It is let"
 
 
-# The plans of a session and its open children
-
-
 def planned(name: str, steps: int, done: int, parent: Session | None = None) -> Session:
     session = Session(session_id=name, parent=parent)
     register_plan(session)

@@ -223,9 +223,7 @@ def test_a_file_that_was_replaced_is_the_new_one_at_once(tmp_path: Path) -> None
     [(os.unlink, MISSING), (lambda path: path.write_bytes(b"\xff" * path.stat().st_size), DAMAGED)],
     ids=["deleted", "damaged"],
 )
-def test_a_file_is_told_until_it_is_mended(
-    tmp_path: Path, damage: Callable[[Path], object], message: str
-) -> None:
+def test_a_file_is_told_until_it_is_mended(tmp_path: Path, damage: Any, message: str) -> None:
     path = items(tmp_path / "items.db")
     good = path.read_bytes()
     with SqlDatabase(path, timeout=LIMIT) as database:

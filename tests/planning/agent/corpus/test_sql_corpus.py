@@ -103,9 +103,6 @@ GOOD = {
 }
 
 
-# The statements of each database
-
-
 class Case(NamedTuple):
     """One statement: its family and name, what is sent, and the codes it may fail with."""
 

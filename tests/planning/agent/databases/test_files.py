@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from agent_samples import failing
@@ -113,15 +114,12 @@ def test_a_thread_at_work_ends_after_the_database_was_closed(shop_path: Path, sl
 
 
 def test_no_thread_can_start(shop: SqlDatabase, shop_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
+    start = Mock(side_effect=RuntimeError("can't start new thread"))
     cannot = f"cannot start a thread that reads {shop_path} (can't start new thread)"
     with monkeypatch.context() as patch:
         patch.setattr("_thread.start_new_thread", start)
-        assert [answer(shop, "SELECT 1") for _ in range(10)] == [
-            failing(f"{cannot}; check this machine's memory", "storage")
-        ] * 10
+        failed = failing(f"{cannot}; check this machine's memory", "storage")
+        assert [answer(shop, "SELECT 1") for _ in range(10)] == [failed] * 10
     assert answer(shop, "SELECT 1")["data"] == [[1]]
 
 
@@ -152,10 +150,7 @@ def test_the_schema_is_read_once(shop_path: Path, shop: SqlDatabase, monkeypatch
 
 
 def test_a_schema_that_takes_long_is_a_timeout(shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    def late(*_: object) -> None:
-        raise Failure("timeout")
-
-    monkeypatch.setattr(SqliteFile, "tables", late)
+    monkeypatch.setattr(SqliteFile, "tables", Mock(side_effect=Failure("timeout")))
     message = "^reading the schema took longer than 5 s and was stopped; try again, or allow more seconds$"
     with pytest.raises(ToolTimeout, match=message):
         shop.get_schema()

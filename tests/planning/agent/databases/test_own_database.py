@@ -60,7 +60,6 @@ NO_LISTS = "Stars.execute must return lists as data and columns"
     [
         ({"success": False}, NO_REASON),
         ({"success": False, "error": "gone", "code": "storage"}, "gone"),
-        ({"data": [[1]], "columns": ["n"]}, NO_REASON),
         ({"success": "yes"}, NO_REASON),
         ({"success": True, "columns": ["n"]}, NO_LISTS),
         ({"success": True, "data": [[1]]}, NO_LISTS),

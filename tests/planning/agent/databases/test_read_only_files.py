@@ -172,8 +172,6 @@ def test_any_other_statement_is_not(sql: str) -> None:  # enough: nothing is rai
     check_copies(sql)
 
 
-# DuckDB
-
 SHOP = """
     CREATE TABLE cities (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL UNIQUE);
     CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR, city_id INTEGER REFERENCES cities(id),

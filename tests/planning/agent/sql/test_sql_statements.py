@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from time import process_time
 from typing import Any
+from unittest.mock import Mock
 
 import duckdb
 import pytest
@@ -131,10 +132,7 @@ def test_what_reads_is_sent_without_what_ends_it(sql: str, sent: object) -> None
 
 
 def test_tokens_that_cannot_be_told_are_left_to_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: object, **__: object) -> None:
-        raise RecursionError
-
-    monkeypatch.setattr("sqlglot.tokenize", failing)
+    monkeypatch.setattr("sqlglot.tokenize", Mock(side_effect=RecursionError))
     assert check("DELETE FROM x", "sqlite") == "DELETE FROM x"
 
 
@@ -144,8 +142,6 @@ def test_without_sqlglot_the_error_says_what_to_install(monkeypatch: pytest.Monk
         check("SELECT 1", "sqlite")
     assert str(caught.value) == "reading SQL needs sqlglot: pip install 'session-planning[agent]'"
 
-
-# What no file of statements can hold
 
 LISTED = ", ".join(f"t{number:02}" for number in range(20))
 MANY = "".join(f"CREATE TABLE t{number:02} (a);" for number in range(25))
@@ -170,10 +166,7 @@ def test_an_error_has_what_the_tables_are(tmp_path: Path, script: str, sql: str,
 
 
 def test_tables_that_cannot_be_read_are_not_named(shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreadable(*_: object) -> None:
-        raise Failure("corrupt")
-
-    monkeypatch.setattr(SqliteFile, "tables", unreadable)
+    monkeypatch.setattr(SqliteFile, "tables", Mock(side_effect=Failure("corrupt")))
     assert shop.execute("SELECT * FROM custmers")["error"] == "no such table: custmers"
     assert shop.execute("SELECT name, COUNT(*) FROM cities GROUP BY id")["error"] is None
 

@@ -20,19 +20,12 @@ SCHEMA = (
 
 def rows(*data: list[Any], columns: list[str] | None = None) -> dict[str, Any]:
     """The result of ``execute_sql`` for a statement that ran."""
-    return {
-        "success": True,
-        "data": list(data),
-        "columns": ["n"] if columns is None else columns,
-        "row_count": len(data),
-        "truncated": False,
-        "error": None,
-    }
+    given = {"data": list(data), "columns": ["n"] if columns is None else columns, "row_count": len(data)}
+    return {"success": True, **given, "truncated": False, "error": None}
 
 
 def failing(error: str, code: str = "parameter") -> dict[str, Any]:
-    empty = {"data": [], "columns": [], "row_count": 0, "truncated": False}
-    return {"success": False, **empty, "error": error, "code": code}
+    return {**rows(columns=[]), "success": False, "error": error, "code": code}
 
 
 class _Turns(list[Any]):
@@ -51,13 +44,11 @@ class ShopTools:
 
     def __init__(self, *, schema: Any = SCHEMA, executed: Any = None, verdict: Any = None) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
-        answers = {
-            "get_schema": schema,
-            "execute_sql": rows([3]) if executed is None else executed,
-            "validate_results": FINE if verdict is None else verdict,
-        }
+        executed = rows([3]) if executed is None else executed
+        verdict = FINE if verdict is None else verdict
+        answers = {"get_schema": schema, "execute_sql": executed, "validate_results": verdict}
         self._turns = {
-            name: list(each) if isinstance(each, _Turns) else [each] for name, each in answers.items()
+            name: in_turn(each) if type(each) is not _Turns else each for name, each in answers.items()
         }
 
     def tools(self) -> dict[str, Callable[..., Any]]:

@@ -4,26 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
-import traceback
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
-
-import pytest
-
-from planning.agent import OpenAIChat
-from planning.tools import ToolError
-
-SCHEMA = "SQLite, 1 table\n\ncustomers, 2 rows\n  name TEXT, not null: 'Ada', 'Grace'\n"
-QUESTION = "How many customers are there?"
-SQL = "SELECT count(*) FROM customers"
-KEY = "sk-very-secret-1234"
-
-
-def without_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove keys and proxies of the machine."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def failure(message: str) -> dict[str, Any]:
@@ -71,16 +54,6 @@ def says(text: Any, finish_reason: str = "stop", **message: Any) -> Reply:
     choice = {"index": 0, "finish_reason": finish_reason, "message": said}
     about = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "local"}
     return reply({**about, "choices": [choice]})
-
-
-def hangs_up(handler: Handler) -> None:
-    handler.close_connection = True
-
-
-def breaks_off(handler: Handler) -> None:
-    """It closes the connection within its answer."""
-    handler.send(b'{"choices": [', content_length="1000")
-    handler.close_connection = True
 
 
 def is_silent(handler: Handler) -> None:
@@ -131,18 +104,3 @@ class ChatServer:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
-
-
-def asked(server: ChatServer, **options: Any) -> str:
-    given: dict[str, Any] = {"api_key": KEY, "max_retries": 0, "timeout": 5.0} | options
-    with OpenAIChat("local", server.url, **given) as chat:
-        return chat(QUESTION, SCHEMA)
-
-
-def error_of(server: ChatServer, **options: Any) -> tuple[type[ToolError], str]:
-    """The error for an answer, and its message; the key is nowhere in it."""
-    with pytest.raises(ToolError) as caught:
-        asked(server, **options)
-    assert KEY not in "".join(traceback.format_exception(caught.value))
-    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-    return type(caught.value), str(caught.value).replace(server.host, "HOST")

@@ -1,20 +1,30 @@
-"""The end of a question: it was answered only where a statement ran and its results were not refused."""
+"""The plan that follows a question, the review of its results, and its end: an answer only if it is one."""
 
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from agent_samples import COUNT, FINE, QUESTION, ShopTools, failing, graph_of, rows
+from agent_samples import COUNT, FINE, QUESTION, ShopTools, failing, graph_of, in_turn, plan_of, rows
+from syrupy.assertion import SnapshotAssertion
 
+from planning import Plan, PlanningToolsSection, Toolbox
 from planning.agent.answer import complete, is_doubtful, reviewing
+from planning.tools import StorageUnavailable
+from planning.tools.errors import UserInputNeeded
+from session import Session, select_latest
 
 DONE = {"is_complete": True, "next_action": "complete"}
 
 
+def state(result: Any, **more: Any) -> dict[str, Any]:
+    work = {"sql_query": COUNT, "execution_result": result, "validation_result": FINE, "iteration": 5}
+    return work | more
+
+
 def ended(result: Any, **more: Any) -> dict[str, Any]:
-    state = {"sql_query": COUNT, "execution_result": result, "validation_result": FINE, "iteration": 5} | more
-    return dict(complete(state))
+    return dict(complete(state(result, **more)))
 
 
 def success(answer: str) -> dict[str, Any]:
@@ -22,8 +32,8 @@ def success(answer: str) -> dict[str, Any]:
     return {**DONE, "success": True, "answer": answer, **nothing}
 
 
-def failure(error: str, message: str | None = None) -> dict[str, Any]:
-    answer = f"The question could not be answered: {error if message is None else message}"
+def failure(error: str, message: str) -> dict[str, Any]:
+    answer = f"The question could not be answered: {message}"
     return {**DONE, "success": False, "error": error, "answer": answer}
 
 
@@ -32,19 +42,16 @@ def failure(error: str, message: str | None = None) -> dict[str, Any]:
     [
         (rows([3]), "n: 3"),
         (rows([None]), "n: NULL"),
-        (rows(["Ada"], columns=["name"]), "name: Ada"),
         (rows(["x" * 201], columns=["name"]), f"name: {'x' * 197}..."),
         (rows([b"\x00"], columns=["blob"]), "blob: b'\\x00'"),
         (rows(), "No rows: nothing in the database matches."),
         (rows([1, 2], columns=["a", "b"]), "1 row."),
-        (rows([1], [2]), "2 rows."),
         (rows(*[[1]] * 1_200), "1,200 rows."),
         (rows(*[[1]] * 1_000) | {"truncated": True}, "The first 1,000 rows; there are more."),
         (rows([3], columns=[]), "1 row."),
         ({"data": [{"n": 3}], "columns": ["n"]}, "n: 3"),
         ({"data": [3], "columns": ["n"]}, "n: 3"),
         ({"data": None}, "No rows: nothing in the database matches."),
-        ({}, "No rows: nothing in the database matches."),
     ],
 )
 def test_results_are_summed_up_and_clear_an_old_error(result: Any, answer: str) -> None:
@@ -54,15 +61,15 @@ def test_results_are_summed_up_and_clear_an_old_error(result: Any, answer: str) 
 REFUSED = "its results were refused"
 NO_RESULT = "the statement has no result"
 NO_LIST = "execute_sql returned no list of rows under data"
-NO_TIME = "no answer within {} decisions; allow more with max_iterations"
+LATE = "no answer within 12 decisions; allow more with max_iterations"
+KEPT = {"sql_query": COUNT, "execution_result": rows(), "validation_result": FINE}
 
 
 @pytest.mark.parametrize(
     ("result", "more", "error"),
     [
-        (rows([3]), {"validation_result": {"is_valid": False, "issues": ["a", "b"]}}, "a; b"),
+        (rows([3]), {"validation_result": {"is_valid": False, "issues": ["a", 5]}}, "a; 5"),
         (rows([3]), {"validation_result": {"is_valid": None, "issues": "too few"}}, "too few"),
-        (rows([3]), {"validation_result": {"is_valid": False, "issues": [5]}}, "5"),
         (rows([3]), {"validation_result": {"is_valid": False}}, REFUSED),
         (rows([3]), {"validation_result": False}, REFUSED),
         ({"rows": [[3]]}, {}, NO_LIST),
@@ -70,37 +77,29 @@ NO_TIME = "no answer within {} decisions; allow more with max_iterations"
         (failing("no such table: nope"), {}, "no such table: nope"),
         ({"success": False}, {}, NO_RESULT),
         ("text", {}, NO_RESULT),
-        ([[3]], {}, NO_RESULT),
         ([[3]], {"error": "Tool x: before"}, "Tool x: before"),
-        (None, {"error": "Tool get_schema: it is gone"}, "Tool get_schema: it is gone"),
-        (None, {"max_iterations": 1}, NO_TIME.format(1)),
-        (None, {}, NO_TIME.format(12)),
+        (None, {"error": "Tool x: no column", "user_message": "It did not work."}, "Tool x: no column"),
+        (None, {"max_iterations": 1}, LATE.replace("12", "1")),
+        (None, {}, LATE),
         (None, {"error": "Tool x: gone", "reflection": {"reason": "r", "kept": None}}, "Tool x: gone"),
+        (None, {"reflection": {"reason": "r", "kept": KEPT | {"execution_result": {"rows": []}}}}, LATE),
     ],
 )
 def test_without_valid_results_the_error_says_why(result: Any, more: dict[str, Any], error: str) -> None:
-    assert ended(result, **more) == failure(error)
+    assert ended(result, **more) == failure(error, more.get("user_message", error))
 
 
-def test_the_user_reads_the_error_in_words_for_a_user() -> None:
-    final = ended(None, error="Tool execute_sql: no such column", user_message="It did not work.")
-    assert final == failure("Tool execute_sql: no such column", "It did not work.")
-
-
-@pytest.mark.parametrize("more", [{}, {"error": "Tool execute_sql: no such column", "user_message": "no"}])
-def test_if_only_the_user_can_help_the_answer_is_the_question(more: dict[str, Any]) -> None:
-    final = ended(None, needs_user_input=True, input_request="Which year?", **more)
+def test_if_only_the_user_can_help_the_answer_is_the_question() -> None:
+    final = ended(
+        None, needs_user_input=True, input_request="Which year?", error="Tool x: no", user_message="no"
+    )
     assert final == {**DONE, "success": False, "answer": "Which year?", "error": None, "user_message": None}
 
 
 def test_an_answer_is_short_whatever_is_in_it() -> None:
     for more in ({"error": "e" * 100_000}, {"needs_user_input": True, "input_request": "Which " * 10_000}):
-        assert (len(ended(None, **more)["answer"]), ended(None, **more)["answer"][-3:]) == (10_000, "...")
-
-
-# A result that was put aside
-
-KEPT = {"sql_query": COUNT, "execution_result": rows(), "validation_result": FINE}
+        answer = ended(None, **more)["answer"]
+        assert (len(answer), answer[-3:]) == (10_000, "...")
 
 
 @pytest.mark.parametrize(
@@ -114,22 +113,9 @@ KEPT = {"sql_query": COUNT, "execution_result": rows(), "validation_result": FIN
     ],
 )
 def test_if_a_later_attempt_failed_the_earlier_result_is_the_answer(more: dict[str, Any]) -> None:
-    state = {
-        "sql_query": None,
-        "validation_result": None,
-        "reflection": {"reason": "r", "kept": KEPT},
-        **more,
-    }
-    final = ended(state.pop("execution_result", None), **state)
+    aside = {"sql_query": None, "validation_result": None, "reflection": {"reason": "r", "kept": KEPT}}
+    final = complete(state(None, **aside | more))
     assert final == {**KEPT, **success("No rows: nothing in the database matches.")}
-
-
-def test_a_result_that_cannot_be_read_is_no_answer_also_if_it_was_put_aside() -> None:
-    kept = {**KEPT, "execution_result": {"rows": [[3]]}}
-    assert ended(None, reflection={"reason": "r", "kept": kept}) == failure(NO_TIME.format(12))
-
-
-# The review of results
 
 
 COMPARE = "; compare its conditions and joins with the values in the schema, also their upper and lower case"
@@ -140,26 +126,13 @@ REFUSING = {"is_valid": False, "has_results": True, "row_count": 1, "issues": ["
 VALID: list[Any] = [{}, FINE, True, []]
 
 
-def state(result: Any, **more: Any) -> dict[str, Any]:
-    return {
-        "resolved_query": QUESTION,
-        "sql_query": COUNT,
-        "execution_result": result,
-        "validation_result": FINE,
-        "iteration": 5,
-        "max_iterations": 12,
-    } | more
-
-
 def again(reason: str, result: Any, verdict: Any = FINE) -> dict[str, Any]:
     kept = {"sql_query": COUNT, "execution_result": result, "validation_result": verdict}
     return {
         "reflection": {"reason": reason, "kept": None if verdict == REFUSING else kept},
         "attempts": [{"sql": COUNT, "error": reason}],
-        "sql_query": None,
-        "execution_result": None,
-        "validation_result": None,
         "is_complete": False,
+        **dict.fromkeys(kept),
     }
 
 
@@ -174,22 +147,17 @@ def again(reason: str, result: Any, verdict: Any = FINE) -> dict[str, Any]:
         (rows([0]), ZERO),
         (rows([0.0, None], columns=["n", "s"]), ZERO),
         ({"data": [{"n": 0}]}, ZERO),
-        (rows([3]), None),
-        (rows([0], [0]), None),
-        (rows([False]), None),
-        (rows(["0"]), None),
-        (rows([1, None], [2, None], columns=["a", "b"]), None),
     ],
 )
-def test_a_result_without_values_is_reviewed(result: Any, problem: str | None) -> None:
-    assert is_doubtful(state(result)) is (problem is not None)
-    if problem == ZERO:  # as good an answer as any other number, unless a value is missing
-        assert reviewing(None).run(state(result)) == {"reflection": {"reason": None, "kept": None}}
-    elif problem is not None:
-        assert reviewing(None).run(state(result)) == again(problem + COMPARE, result)
-    if problem is not None:
-        missing = reviewing(lambda sql: [f"city has no 'x' in {sql}", "b has no 'y'"]).run(state(result))
-        assert missing == again(f"{problem}: city has no 'x' in {COUNT}; b has no 'y'", result)
+def test_a_result_without_values_is_reviewed(result: Any, problem: str) -> None:
+    assert is_doubtful(state(result))
+    # 0 is as good an answer as any other number, unless a value is missing
+    fine = {"reflection": {"reason": None, "kept": None}}
+    assert reviewing(None).run(state(result)) == (
+        fine if problem == ZERO else again(problem + COMPARE, result)
+    )
+    missing = reviewing(lambda sql: [f"city has no 'x' in {sql}", "b has no 'y'"]).run(state(result))
+    assert missing == again(f"{problem}: city has no 'x' in {COUNT}; b has no 'y'", result)
 
 
 @pytest.mark.parametrize(
@@ -206,28 +174,102 @@ def test_a_result_without_values_is_reviewed(result: Any, problem: str | None) -
         ({"validation_result": REFUSING, "execution_result": rows([3])}, True),
         ({"validation_result": False, "execution_result": rows([3])}, True),
         *(({"validation_result": verdict, "execution_result": rows([3])}, False) for verdict in VALID),
+        *(({"execution_result": rows([each])}, False) for each in (3, False, "0")),
+        ({"execution_result": rows([0], [0])}, False),
+        ({"execution_result": rows([1, None], [2, None], columns=["a", "b"])}, False),
     ],
 )
-def test_refused_or_empty_results_are_reviewed_once_if_there_is_room_for_another_statement(
-    more: dict[str, Any], is_reviewed: bool
-) -> None:
+def test_results_are_reviewed_once_with_room_for_another(more: dict[str, Any], is_reviewed: bool) -> None:
     assert is_doubtful(state(rows(), **more)) is is_reviewed
 
 
 def test_refused_results_are_not_kept_and_a_search_that_fails_changes_nothing() -> None:
     refused = state(rows([3]), validation_result=REFUSING)
     assert reviewing(None).run(refused) == again("a column is missing", rows([3]), REFUSING)
-
-    def fails(sql: str) -> list[str]:
-        raise ValueError("secret")
-
-    assert reviewing(fails).run(state(rows())) == again(NO_ROWS + COMPARE, rows())
+    assert reviewing(Mock(side_effect=ValueError("secret"))).run(state(rows())) == again(
+        NO_ROWS + COMPARE, rows()
+    )
 
 
-# In the graph
+def written(*statements: str) -> Any:
+    """A generator that writes these, the last of them again and again."""
+    left = list(statements)
+    return lambda: left[0] if len(left) == 1 else left.pop(0)
+
+
+CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
+    "a_pass": ({}, None, {}),
+    "a_repair": (
+        {"executed": in_turn(failing("no such column: nope; did you mean name?"), rows(["Ada"]))},
+        written("SELECT nope FROM customers", "SELECT name FROM customers"),
+        {},
+    ),
+    "an_empty_result": ({"executed": in_turn(rows(), rows([3]))}, written("SELECT 1", "SELECT 2"), {}),
+    "the_same_failure": ({"executed": failing("no such column: nope")}, written("SELECT nope"), {}),
+    "no_generator": ({}, lambda: None, {}),
+    "no_database": ({"schema": StorageUnavailable("the file is gone; put it back")}, None, {}),
+    "a_question_back": ({}, lambda: {"needs_user_input": True, "input_request": "Which year?"}, {}),
+    "a_tool_asks": ({"executed": UserInputNeeded("it lacks a year", "Which year?")}, None, {}),
+    "refused_results": ({"verdict": REFUSING}, written("SELECT 1", "SELECT 2"), {}),
+    "no_time": ({}, None, {"max_iterations": 2}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_plan_shows_what_each_node_did(case: str, session: Session, snapshot: SnapshotAssertion) -> None:
+    answers, generator, options = CASES[case]
+    turns: Any = {name: in_turn(*turn) if isinstance(turn, list) else turn for name, turn in answers.items()}
+    graph = graph_of(ShopTools(**turns), generator, session=session, **options)
+    plans = []
+    for update in graph.stream({"resolved_query": QUESTION}, stream_mode="updates"):
+        plans.append(f"# {next(iter(update))}\n{plan_of(session)}")
+    assert "\n\n".join(plans) + "\n" == snapshot
 
 
 def test_without_reflection_an_empty_result_is_the_answer() -> None:
     shop = ShopTools(executed=rows())
     final = graph_of(shop, reflect=False).invoke({"resolved_query": QUESTION})
     assert (final["success"], final["reflection"], shop.statements) == (True, None, [COUNT])
+
+
+def test_a_node_that_changes_nothing_marks_nothing(session: Session) -> None:
+    graph_of(session=session).invoke({"resolved_query": QUESTION})
+    assert session.version == 12  # four calls; each step begins and ends
+
+
+def test_the_same_question_again_has_a_plan_that_starts_over(session: Session) -> None:
+    graph = graph_of(session=session)
+    first, second = ([plan_of(session) for _ in graph.stream({"resolved_query": QUESTION})] for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("titles", [[], ["Read the schema", "Write the SQL", "Run the SQL", "Draw a chart"]])
+def test_an_active_plan_of_other_code_is_left_alone(session: Session, titles: list[str]) -> None:
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools())
+    toolbox.call("planning_setup_plan", {"objective": "Write the report", "initial_steps": titles})
+    before = select_latest(session, Plan)
+    final = graph_of(session=session).invoke({"resolved_query": QUESTION})
+    assert final["success"] is True
+    assert select_latest(session, Plan) is before
+
+
+@pytest.mark.parametrize(
+    ("question", "objective"),
+    [
+        ("Wie viele in Z\u00fcrich \u2013 gesamt?", "Wie viele in Zurich - gesamt?"),
+        ("\u9867\u5ba2 customers \U0001f600", "Answer a question"),
+        ("customers \x00\x1b[31m\x7f", "customers [31m"),
+        ("customers " * 1_000, "customers " * 23 + "custome..."),
+        ("", "Answer a question"),
+        (None, "Answer a question"),
+    ],
+)
+def test_any_question_and_statement_fits_the_plan(session: Session, question: Any, objective: str) -> None:
+    sql = "SELECT '" + "\u00e9" * 5_000 + "'\nFROM t"
+    graph = graph_of(generator=lambda: sql, session=session)
+    graph.invoke({"resolved_query": "Another question"})
+    graph.invoke({"resolved_query": question, "schema": "given"})
+    plan = select_latest(session, Plan)
+    assert plan is not None
+    assert plan.objective == objective
+    assert plan.steps[1].notes == ((f"SELECT '{'e' * 189}...",) if question else ())

@@ -13,13 +13,13 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, rows
+from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, in_turn, rows
 
 from planning import Toolbox
 from planning.agent import decide_next_action, execute_tools_node
 from planning.agent.generate import ASKS, asked
-from planning.agent.nodes import Node, generating, named_tool
-from planning.agent.state import MOST_ITERATIONS, collected
+from planning.agent.nodes import generating, named_tool
+from planning.agent.state import collected
 from planning.tools import StorageUnavailable, ToolContext, ToolError, ToolRegistry, ToolValidationError
 from planning.tools.errors import SORRY, ContextInvalid, RateLimitExceeded, ToolTimeout, UserInputNeeded
 from planning.tools.ledger import tool_calls
@@ -30,8 +30,6 @@ STATE: dict[str, Any] = {
     "schema": SCHEMA,
     "sql_query": COUNT,
     "execution_result": rows([3]),
-    "tool_calls": [],
-    "attempts": [],
 }
 ACTIONS = {
     "get_schema": ("schema", {"query": QUESTION}),
@@ -47,8 +45,7 @@ def done(action: str, answer: Any, **more: Any) -> dict[str, Any]:
     shop = ShopTools(**answers)
     update: dict[str, Any] = dict(execute_tools_node({**STATE, "next_action": action, **more}, shop.tools()))
     assert shop.calls == [(action, ACTIONS[action][1])]
-    for call in update["tool_calls"]:
-        assert type(call.pop("elapsed")) is float
+    assert type(update["tool_calls"][0].pop("elapsed")) is float
     return update
 
 
@@ -58,11 +55,6 @@ def failed(action: str, error: str, message: str | None = None, result: Any = No
         "error": f"Tool {action}: {error}",
         "user_message": error if message is None else message,
     }
-
-
-def rewritten(error: str) -> dict[str, Any]:
-    """The rest of the update for a statement that was wrong."""
-    return {"sql_query": None, "attempts": [{"sql": COUNT, "error": error}]}
 
 
 @pytest.mark.parametrize(
@@ -92,46 +84,37 @@ def test_a_missing_tool_ends_the_question_with_the_nearest_name() -> None:
     assert update == failed("get_schema", error) | {"is_complete": True}
 
 
-# Failures
-
-
-UNREAD = {
-    "late": "execute_sql did not answer in time. Call it again, or continue without it.",
-    "ValueError": "execute_sql failed. Call it again, or continue without it.",
-}
-"""What the generator reads in place of the text of an exception."""
+AGAIN = "Call it again, or continue without it."
+LATE = f"execute_sql did not answer in time. {AGAIN}"
+BROKEN = f"execute_sql failed. {AGAIN}"
+GONE = "the file is locked; close it"
+NOTHING = "execute_sql returned nothing; it must return a result"
 
 
 @pytest.mark.parametrize(
-    ("raised", "error", "message", "is_of_the_sql"),
+    ("raised", "error", "message", "read"),
     [
-        (ToolValidationError("no such column: nope"), "no such column: nope", None, True),
-        (ToolTimeout("it took too long"), "it took too long", None, True),
-        (TimeoutError("late"), "late", SORRY, True),
-        (ValueError(), "ValueError", SORRY, True),
-        (StorageUnavailable("the file is locked; close it"), "the file is locked; close it", None, False),
-        (socket.gaierror("no such host"), "no such host", SORRY, False),
-        (failing("wrong", "parameter"), "wrong", None, True),
-        (failing("late", "timeout"), "late", None, True),
-        (failing("gone", "storage"), "gone", None, False),
-        (None, "execute_sql returned nothing; it must return a result", None, True),
+        (ToolValidationError("no such column: nope"), "no such column: nope", None, "no such column: nope"),
+        (ToolTimeout("it took too long"), "it took too long", None, "it took too long"),
+        (TimeoutError("late"), "late", SORRY, LATE),
+        (ValueError(), "ValueError", SORRY, BROKEN),
+        (StorageUnavailable(GONE), GONE, None, None),
+        (socket.gaierror("no such host"), "no such host", SORRY, None),
+        (failing("wrong", "parameter"), "wrong", None, "wrong"),
+        (failing("late", "timeout"), "late", None, "late"),
+        (failing("gone", "storage"), "gone", None, None),
+        (in_turn(None), NOTHING, None, NOTHING),
     ],
     ids=repr,
 )
-def test_a_statement_that_fails_is_rewritten_unless_another_would_not_help(
-    raised: Any, error: str, message: str | None, is_of_the_sql: bool
+def test_a_failed_statement_is_rewritten(
+    raised: Any, error: str, message: str | None, read: str | None
 ) -> None:
+    """The user reads the message, and the generator, which then writes the statement again, what is last."""
+    rewritten = {"sql_query": None, "attempts": [{"sql": COUNT, "error": read}]}
     result = raised if isinstance(raised, dict) else None
-    update: dict[str, Any]
-    if raised is None:
-        lacking = {"execute_sql": lambda: None}
-        update = {**execute_tools_node({**STATE, "next_action": "execute_sql"}, lacking)}
-        assert type(update["tool_calls"][0].pop("elapsed")) is float
-    else:
-        update = done("execute_sql", raised)
-    assert update == failed("execute_sql", error, message, result) | (
-        rewritten(UNREAD[error] if message == SORRY else error) if is_of_the_sql else {}
-    )
+    expected = failed("execute_sql", error, message, result) | (rewritten if read else {})
+    assert done("execute_sql", raised) == expected
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -146,21 +129,12 @@ def test_a_tool_that_needs_the_user_ends_it_with_its_question(action: str) -> No
 
 @pytest.mark.parametrize(
     ("failures", "is_over"),
-    [
-        ([], False),
-        (["gone"], False),
-        (["gone"] * 2, True),
-        (["gone", "locked"], False),
-        (["gone", None], False),
-    ],
+    [(["gone"], False), (["locked", "gone", "gone"], True), (["gone", "locked"], False)],
 )
-def test_the_third_failure_with_the_same_error_ends_it(failures: list[str | None], is_over: bool) -> None:
+def test_the_third_failure_with_the_same_error_ends_it(failures: list[str], is_over: bool) -> None:
     calls = [{"tool": "get_schema", "error": error} for error in failures]
     expected = failed("get_schema", "gone") | ({"is_complete": True} if is_over else {})
     assert done("get_schema", StorageUnavailable("gone"), tool_calls=calls) == expected
-
-
-# Tools
 
 
 def test_tools_may_come_in_any_collection() -> None:
@@ -182,24 +156,14 @@ def test_a_tool_gets_only_the_arguments_that_it_takes_and_the_ids_of_the_request
         seen.append(dict(context.values))
         return SCHEMA
 
-    ids = {
-        "trace_id": "t1",
-        "conversation_context": {"conversation_id": "c1"},
-        "user_context": {"conference_id": "f1"},
-    }
-    for more in (ids, {}):
-        execute_tools_node({**STATE, "next_action": "get_schema", **more}, [get_schema])
-    assert seen == [
-        {"trace_id": "t1", "conversation_id": "c1", "conference_id": "f1"},
-        {"trace_id": None, "conversation_id": None, "conference_id": None},
-    ]
-    open_tool = {"get_schema": lambda **given: str(given)}
-    assert execute_tools_node({**STATE, "next_action": "get_schema"}, open_tool)["schema"] == str(
-        {"query": QUESTION}
-    )
-
-
-# The functions that users pass in
+    state = {**STATE, "next_action": "get_schema"}
+    contexts = {"conversation_context": {"conversation_id": "c1"}, "user_context": {"conference_id": "f1"}}
+    for more in ({"trace_id": "t1", **contexts}, {}):
+        execute_tools_node({**state, **more}, [get_schema])
+    names = ("trace_id", "conversation_id", "conference_id")
+    assert seen == [dict(zip(names, ("t1", "c1", "f1"), strict=True)), dict.fromkeys(names)]
+    update = execute_tools_node(state, {"get_schema": lambda **given: str(given)})
+    assert update["schema"] == str({"query": QUESTION})
 
 
 OFFERED = ("question", "schema", "error", "attempts", "state")
@@ -210,11 +174,6 @@ def called(function: Callable[..., Any]) -> Any:
     tool, _ = named_tool("writer", "Write.", function, OFFERED, None)
     outcome = tool.run(GIVEN, ToolContext())
     return asyncio.run(outcome) if tool.is_async else outcome
-
-
-class Writer:
-    def __call__(self, schema: str, question: str) -> tuple[str, ...]:
-        return schema, question
 
 
 class AsyncWriter:
@@ -242,7 +201,6 @@ async def plain(question: str) -> str:
         (lambda question, **kwargs: (question, len(kwargs)), ("QUESTION", 4)),
         (lambda it, **kwargs: (it, sorted(kwargs)), ("STATE", ["attempts", "error", "question", "schema"])),
         (partial(lambda style, question: (style, question), "brief"), ("brief", "QUESTION")),
-        (Writer(), ("SCHEMA", "QUESTION")),
         (plain, "QUESTION"),
         (partial(plain), "QUESTION"),
         (AsyncWriter(), "QUESTION"),
@@ -250,9 +208,7 @@ async def plain(question: str) -> str:
         (Mock(side_effect=dict), GIVEN),
     ],
 )
-def test_a_callable_gets_what_it_names_and_the_rest_in_order(
-    function: Callable[..., Any], returned: Any
-) -> None:
+def test_a_callable_gets_what_it_names_then_the_rest(function: Callable[..., Any], returned: Any) -> None:
     assert called(function) == returned
 
 
@@ -273,17 +229,15 @@ def test_a_callable_with_unknown_parameters_is_refused(function: Any, message: s
     assert str(caught.value) == message
 
 
-# The generator
-
-
 ASKED_STATE: dict[str, Any] = {"resolved_query": QUESTION, "schema": SCHEMA, "attempts": [], "iteration": 2}
 NO_SQL = "no SQL was written; write one SELECT"
 TEXT = "the model wrote text, not SQL: {}; write one SELECT, and nothing else"
 
 
-def node(generator: Any, clarify: Any = None) -> Node:
+def written(generator: Any, clarify: Any = None, **more: Any) -> Any:
+    """The update of a state by a generator, or by what it returns or raises."""
     function = generator if callable(generator) else Mock(side_effect=[generator])
-    return generating(function, 0.1, clarify, None, 50_000)
+    return generating(function, 0.1, clarify, None, 50_000).run({**ASKED_STATE, **more})
 
 
 def unwritten(error: str, message: str | None = None, *, is_over: bool = False) -> dict[str, Any]:
@@ -297,80 +251,61 @@ def unwritten(error: str, message: str | None = None, *, is_over: bool = False) 
 
 
 def slow(seconds: float, *, is_over: bool = False) -> dict[str, Any]:
-    message = (
-        f"generate_sql took longer than {seconds} s and timed out; call it again, or continue without it"
-    )
+    message = f"generate_sql took longer than {seconds} s and timed out; {AGAIN[0].lower()}{AGAIN[1:-1]}"
     return {"error": f"Tool generate_sql: {message}", "user_message": message, "is_complete": is_over}
 
 
+def tried(*errors: str) -> dict[str, Any]:
+    return {"attempts": [{"sql": None, "error": error} for error in errors]}
+
+
+AWAY = {"error": "Tool generate_sql: it is away", "user_message": "it is away", "is_complete": True}
+UNWRITTEN = "the SQL could not be written"
+
+
 @pytest.mark.parametrize(
-    ("generator", "update"),
+    ("generator", "before", "update"),
     [
-        (COUNT, {"sql_query": COUNT}),
-        ({"sql": COUNT}, {"sql_query": COUNT}),
-        (None, unwritten(NO_SQL)),
-        ({"success": False, "error": "the model is away"}, unwritten("the model is away")),
-        (ToolError("the model is away; try later"), unwritten("the model is away; try later")),
-        (ValueError("secret"), unwritten("secret", "the SQL could not be written")),
-        (ValueError(), unwritten("ValueError", "the SQL could not be written")),
+        (COUNT, {}, {"sql_query": COUNT}),
+        ({"sql": COUNT}, {}, {"sql_query": COUNT}),
+        ({"success": False, "error": "the model is away"}, {}, unwritten("the model is away")),
+        (ToolError("the model is away; try later"), {}, unwritten("the model is away; try later")),
+        (ValueError("secret"), {}, unwritten("secret", UNWRITTEN)),
+        (ValueError(), {}, unwritten("ValueError", UNWRITTEN)),
+        ({"needs_user_input": True, "input_request": "Which year?"}, {}, asked("Which year?")),
+        ('{"needs_user_input": true}', {}, asked(ASKS)),
+        (UserInputNeeded("it lacks a year", "Which year?"), {}, asked("Which year?")),
+        (None, tried(NO_SQL), unwritten(NO_SQL)),
+        (None, tried(NO_SQL, NO_SQL), unwritten(NO_SQL, is_over=True)),
+        ("I cannot.", {}, unwritten(TEXT.format("I cannot."))),
+        ("No.", tried(TEXT.format("Sorry."), TEXT.format("A.")), unwritten(TEXT.format("No."), is_over=True)),
         (
-            lambda: time.sleep(0.3),
-            slow(0.1),
+            ToolError("9 rows, 1 s"),
+            tried("7 rows, 2.5 s", "1,234 rows, 1 s"),
+            unwritten("9 rows, 1 s", is_over=True),
         ),
-        ({"needs_user_input": True, "input_request": "Which year?"}, asked("Which year?")),
-        ('{"needs_user_input": true}', asked(ASKS)),
-        ("I am sorry, no.", unwritten(TEXT.format("I am sorry, no."))),
-        (UserInputNeeded("it lacks a year", "Which year?"), asked("Which year?")),
+        (lambda: time.sleep(0.3), {}, slow(0.1)),
+        (lambda: time.sleep(0.3), {"error": slow(0.2)["error"]}, slow(0.1, is_over=True)),
+        *((kind("it is away"), {}, AWAY) for kind in (StorageUnavailable, RateLimitExceeded, ContextInvalid)),
     ],
 )
-def test_a_generator_writes_a_statement_or_asks_or_fails(generator: Any, update: dict[str, Any]) -> None:
-    assert node(generator).run(ASKED_STATE) == update
-
-
-@pytest.mark.parametrize(
-    ("before", "generator", "error", "is_over"),
-    [
-        ([NO_SQL] * 2, None, NO_SQL, True),
-        ([NO_SQL], None, NO_SQL, False),
-        ([TEXT.format("I cannot."), TEXT.format("Sorry.")], "Not here.", TEXT.format("Not here."), True),
-        (["7 rows, 1.5 s", "1,234 rows, 1.2 s"], ToolError("99 rows, 0.5 s"), "99 rows, 0.5 s", True),
-    ],
-    ids=["third", "second", "other words of the model", "other numbers"],
-)
-def test_the_third_same_failure_of_the_generator_ends_it(
-    before: list[str], generator: Any, error: str, is_over: bool
-) -> None:
-    attempts = [{"sql": None, "error": each} for each in before]
-    assert node(generator).run({**ASKED_STATE, "attempts": attempts}) == unwritten(error, is_over=is_over)
-
-
-def test_a_slow_generator_is_called_twice() -> None:
-    first = node(lambda: time.sleep(0.3)).run(ASKED_STATE)
-    assert node(lambda: time.sleep(0.3)).run({**ASKED_STATE, "error": slow(0.2)["error"]}) == slow(
-        0.1, is_over=True
-    )
-    assert first == slow(0.1)
-
-
-@pytest.mark.parametrize("kind", [StorageUnavailable, RateLimitExceeded, ContextInvalid])
-def test_a_failure_that_has_nothing_to_do_with_the_sql_ends_the_question(kind: type[ToolError]) -> None:
-    failed = {"error": "Tool generate_sql: it is away", "user_message": "it is away", "is_complete": True}
-    assert node(kind("it is away")).run(ASKED_STATE) == failed
+def test_a_generator_writes_or_asks_or_fails(generator: Any, before: Any, update: dict[str, Any]) -> None:
+    assert written(generator, **before) == update
 
 
 def test_the_user_is_asked_before_the_first_statement_is_written() -> None:
     generator, clarify = Mock(return_value=COUNT), Mock(return_value="Which year?")
-    assert node(generator, clarify).run(ASKED_STATE) == asked("Which year?")
+    assert written(generator, clarify) == asked("Which year?")
     clarify.assert_called_once_with(QUESTION, SCHEMA)
     generator.assert_not_called()
-    failed = {**ASKED_STATE, "attempts": [{"sql": COUNT, "error": "no such column: n"}]}
-    assert node(generator, clarify).run(failed) == {"sql_query": COUNT}
+    failed = [{"sql": COUNT, "error": "no such column: n"}]
+    assert written(generator, clarify, attempts=failed) == {"sql_query": COUNT}
     clarify.assert_called_once()
 
 
 @pytest.mark.parametrize("clarify", [lambda *_: None, lambda *_: " ", lambda *_: True, lambda: "Which?"])
 def test_a_clarify_without_a_question_is_ignored(clarify: Any) -> None:
-    assert node(COUNT, clarify).run(ASKED_STATE) == {"sql_query": COUNT}
+    assert written(COUNT, clarify) == {"sql_query": COUNT}
 
 
 KEYS = ["schema", "sql_query", "execution_result", "validation_result"]
@@ -393,38 +328,18 @@ def test_the_first_key_that_is_missing_or_none_decides(there: tuple[bool, ...]) 
 
 @pytest.mark.parametrize(
     ("iteration", "most", "proceeds"),
-    [
-        (None, 1, True),
-        (9, 10, True),
-        (10, 10, False),
-        (50, 10, False),
-        (0, 0, False),
-        (MOST_ITERATIONS - 1, None, True),
-        (MOST_ITERATIONS, None, False),
-    ],
+    [(None, 1, True), (9, 10, True), (10, 10, False), (0, 0, False), (11, None, True), (12, None, False)],
 )
-def test_at_the_maximum_it_proceeds_and_over_it_completes(
-    iteration: int | None, most: int | None, proceeds: bool
-) -> None:
+def test_only_over_the_maximum_it_completes(iteration: int | None, most: int | None, proceeds: bool) -> None:
     decided = decide_next_action({"iteration": iteration, "max_iterations": most})
     last = {"next_action": "get_schema"} if proceeds else {"next_action": "complete", "is_complete": True}
     assert decided == {"iteration": (iteration or 0) + 1, **last}
-    assert MOST_ITERATIONS >= 5  # a full pass
 
 
 @pytest.mark.parametrize(
     ("known", "new", "together"),
-    [
-        (None, None, []),
-        (None, [1], [1]),
-        ([1], [2, 3], [1, 2, 3]),
-        ([1], [], [1]),
-        ([1], None, []),
-        ((1,), (2,), [1, 2]),
-    ],
+    [([1], [2], [1, 2]), ([1], [1, 2], [1, 2]), (None, [1], [1]), ([1], None, []), ((1,), (2,), [1, 2])],
 )
-def test_an_update_of_a_list_is_appended_and_none_empties_it(
-    known: Any, new: Any, together: list[int]
-) -> None:
+def test_a_list_is_appended_and_none_empties_it(known: Any, new: Any, together: list[int]) -> None:
     before = copy.copy(known)
     assert (collected(known, new), known) == (together, before)

@@ -20,18 +20,14 @@ from planning.observe.stores import open_session
 from planning.plan.render import plan_to_dict
 from planning.tools import Tool
 from planning.workflow import Capabilities, StepFailure, Workflow, WorkflowStep, run_workflow
-from planning.workflow.run.records import (
-    RunChanged,
-    StepChanged,
-    StepRecord,
-    WorkflowRun,
-    new_token,
-    register_workflow,
-)
+from planning.workflow.run import records as runs
 from session import Session
 from session.stores import SqliteStore
 
-DEAD = re.sub(r"\.[0-9]+\.[0-9]+$", ".999999999.1", new_token())
+DEAD = re.sub(r"\.[0-9]+\.[0-9]+$", ".999999999.1", runs.new_token())
+
+
+Build = Callable[[Session], object]
 
 
 @attrs.frozen
@@ -45,7 +41,7 @@ class Answer:
     run_steps: str = ""
 
 
-def planned(*marks: str, policy: PlanPolicy | None = None) -> Callable[[Session], None]:
+def planned(*marks: str, policy: PlanPolicy | None = None) -> Build:
     """A plan of three steps, after marks such as ``1 done``."""
 
     def build(session: Session) -> None:
@@ -75,7 +71,7 @@ def flow(**after: str) -> Workflow:
     )  # fmt: skip
 
 
-def ran(*again: str, **after: str) -> Callable[[Session], None]:
+def ran(*again: str, **after: str) -> Build:
     """A run, once, and once more for each word: what failed before does not any more."""
 
     def build(session: Session) -> None:
@@ -98,37 +94,20 @@ def ran(*again: str, **after: str) -> Callable[[Session], None]:
     return build
 
 
-def recorded(token: str, status: Any = "in_progress", **records: Any) -> Callable[[Session], None]:
+def recorded(token: str, status: Any = "in_progress", **records: Any) -> Build:
     """A run that its process left so."""
 
     def build(session: Session) -> None:
-        register_workflow(session)
+        runs.register_workflow(session)
         at = datetime.now(UTC).isoformat()
-        now = WorkflowRun(
+        now = runs.WorkflowRun(
             run_id="r", workflow=flow(a="", b="a", c="b"), status=status, token=token, started_at=at
         )
-        session.dispatch(RunChanged(now, session_id=session.session_id))
+        session.dispatch(runs.RunChanged(now, session_id=session.session_id))
         for name, given in records.items():
             error = StepFailure("no", cause="it is gone") if given == "failed" else None
-            record = StepRecord("r", name, given, at, 1, called=True, error=error)
-            session.dispatch(StepChanged(record, session_id=session.session_id))
-
-    return build
-
-
-def both(*builders: Callable[[Session], None]) -> Callable[[Session], None]:
-    """One after the other."""
-
-    def build(session: Session) -> None:
-        for each in builders:
-            each(session)
-
-    return build
-
-
-def rewound(version: int) -> Callable[[Session], None]:
-    def build(session: Session) -> None:
-        session.rewind(version)
+            record = runs.StepRecord("r", name, given, at, 1, called=True, error=error)
+            session.dispatch(runs.StepChanged(record, session_id=session.session_id))
 
     return build
 
@@ -137,25 +116,26 @@ APPROVAL = PlanPolicy(approval=True)
 THREE = "pending pending pending"
 FLOWED = {"a": "", "hard": "a", "c": "hard"}
 # What was done; the state of the session, its plan and its run; the steps of the plan, and those of the run.
-HISTORIES: dict[str, tuple[Callable[[Session], None], str, str, str]] = {
+HISTORIES: dict[str, tuple[Build | tuple[Build, ...], str, str, str]] = {
     "empty": (lambda _: None, "- - -", "", ""),
     "a plan that is begun": (
         planned("1 done", "2 in_progress"), "working active -", "done in_progress pending", ""),
     "a plan that waits": (planned(policy=APPROVAL), "waiting active -", THREE, ""),
     "a plan that is rejected": (
-        both(planned(policy=APPROVAL), lambda session: session.dispatch(RejectPlan("Too dear"))),
+        (planned(policy=APPROVAL), lambda session: session.dispatch(RejectPlan("Too dear"))),
         "working active -", THREE, ""),
     "a plan that is done": (
         planned("1 done", "2 done", "3 done"), "finished completed -", "done done done", ""),
     "a plan that is blocked": (
         planned("1 done", "2 blocked", "3 blocked"), "stopped active -", "done blocked blocked", ""),
     "a plan that is abandoned": (
-        both(planned("1 done"), lambda session: session.dispatch(Plan("Open", "abandoned"))),
+        (planned("1 done"), lambda session: session.dispatch(Plan("Open", "abandoned"))),
         "stopped abandoned -", "", ""),
     "a plan that replaced another": (
-        both(planned("1 done", "2 done"), planned()), "working active -", THREE, ""),
+        (planned("1 done", "2 done"), planned()), "working active -", THREE, ""),
     "a plan that was rewound": (
-        both(planned("1 done", "2 done"), rewound(2)), "working active -", "done pending pending", ""),
+        (planned("1 done", "2 done"), lambda session: session.rewind(2)), "working active -",
+        "done pending pending", ""),
     "a run that is complete": (
         ran(a="", b="a"), "finished completed completed", "done done", "completed completed"),
     "a run with a step that was skipped": (
@@ -170,12 +150,12 @@ HISTORIES: dict[str, tuple[Callable[[Session], None], str, str, str]] = {
         ran("again", **FLOWED),
         "finished completed completed", "done done done", "completed completed completed"),
     "a run that was rewound": (
-        both(ran(**FLOWED), rewound(3)), "working active in_progress",
+        (ran(**FLOWED), lambda session: session.rewind(3)), "working active in_progress",
         "done in_progress pending", "completed in_progress pending"),
     "a run with private data": (
         ran(hide="", b="hide"), "finished completed completed", "done done", "completed completed"),
     "a run that works": (
-        recorded(new_token(), a="completed", b="in_progress"),
+        recorded(runs.new_token(), a="completed", b="in_progress"),
         "working - in_progress", "", "completed in_progress pending"),
     "a run whose process was killed": (
         recorded(DEAD, a="completed", b="in_progress"),
@@ -186,10 +166,10 @@ HISTORIES: dict[str, tuple[Callable[[Session], None], str, str, str]] = {
         recorded("", "failed", a="completed", b="failed"),
         "failed - failed", "", "completed failed pending"),
     "a run that waits": (
-        both(recorded(new_token(), a="in_progress"), planned(policy=APPROVAL)),
+        (recorded(runs.new_token(), a="in_progress"), planned(policy=APPROVAL)),
         "waiting active in_progress", THREE, "in_progress pending pending"),
     "a run of an agent's tool": (
-        both(planned("1 in_progress"), recorded(DEAD, a="in_progress")),
+        (planned("1 in_progress"), recorded(DEAD, a="in_progress")),
         "stopped active in_progress", "in_progress pending pending", "stopped pending pending"),
 }  # fmt: skip
 
@@ -205,10 +185,6 @@ def printed(*arguments: str) -> Any:
     return json.loads(run(*arguments).split("--- stdout\n")[1])
 
 
-def words(*given: str) -> str:
-    return " ".join(given)
-
-
 def by_python(session: Session) -> Answer:
     """The functions of the package, and the MCP resource, which is ``plan_to_dict``."""
     now = datetime.now(UTC)
@@ -218,7 +194,7 @@ def by_python(session: Session) -> Answer:
     steps = [] if plan is None else [step["status"] for step in plan["steps"]]
     assert (family.done, family.total) == (steps.count("done"), len(steps))
     state, status = None if health is None else health.state, None if plan is None else str(plan["status"])
-    return Answer(state, status, None, words(*steps))
+    return Answer(state, status, None, " ".join(steps))
 
 
 def by_the_lists(name: str) -> str | None:
@@ -232,7 +208,7 @@ def by_show(name: str) -> Answer:
     shown, lines = printed("show", "s.db", name, "--json"), run("show", "s.db", name).splitlines()
     plan, flow_run = shown["plan"], shown["run"]
     states = {"running": "in_progress", "done": "completed"}
-    state = {"completed": "finished"}.get(flow_run["status"], flow_run["status"]) if flow_run else None
+    state = flow_run and {"completed": "finished"}.get(flow_run["status"], flow_run["status"])
     label = {"waiting": "waiting for approval", "finished": "completed"}.get(str(state), state)
     assert label is None or lines[-1].startswith(f"{label}: ")
     ids = [] if flow_run is None else [step["step_id"] for step in flow_run["workflow"]["steps"]]
@@ -241,8 +217,8 @@ def by_show(name: str) -> Answer:
         state,
         plan and plan["status"],
         flow_run and flow_run["workflow"]["status"],
-        words(*(step["status"] for step in plan["steps"])) if plan else "",
-        words(*(states.get(told.get(each, "pending"), told.get(each, "pending")) for each in ids)),
+        " ".join(step["status"] for step in plan["steps"]) if plan else "",
+        " ".join(states.get(state, state) for state in (told.get(each, "pending") for each in ids)),
     )
 
 
@@ -260,8 +236,8 @@ def by_the_page(name: str) -> Answer:
         data["health"].get("state"),
         plan and plan["status"],
         None,
-        words(*(step["status"] for step in plan["steps"])) if plan else "",
-        words(*states),
+        " ".join(step["status"] for step in plan["steps"]) if plan else "",
+        " ".join(states),
     )
 
 
@@ -276,12 +252,9 @@ def by_a_picture(session: Session) -> str:
     """The states in Mermaid, of a snapshot: nothing works on one."""
     Path("s.json").write_text(session.snapshot().to_json())
     shown = run("graph", "s.json", "--format", "mermaid").split("--- stdout\n")[1]
-    states = [
-        found[1] if (found := re.search(r":::(\w+)$", line)) else "pending"
-        for line in shown.splitlines()
-        if '"' in line
-    ]
-    return words(*states)
+    lines = [line for line in shown.splitlines() if '"' in line]
+    states = [found[1] if (found := re.search(r":::(\w+)$", line)) else "pending" for line in lines]
+    return " ".join(states)
 
 
 KIN = [("a plan that is begun", "forked"), ("a run that failed", "forked"), ("a run that failed", "a child")]
@@ -295,7 +268,8 @@ def test_every_face_gives_the_same_answer(history: str, kin: str) -> None:
     store = SqliteStore("s.db")
     parent = Session(session_id="parent", store=store) if kin == "a child" else None
     session = Session(session_id="one", store=store, parent=parent)
-    build(session)
+    for each in build if isinstance(build, tuple) else (build,):
+        each(session)
     if kin == "forked":
         session = session.fork(session_id="two")
     name = str(session.session_id)

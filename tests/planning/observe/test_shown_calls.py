@@ -1,4 +1,4 @@
-"""The calls in a change, as the page and the terminal show them."""
+"""The calls in a change, and text that is cut, as the page, a picture and the terminal show them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from planning import MarkStep, SetupPlan
 from planning.observe.calls import calls_of, characters_of
-from planning.observe.text import shortened
+from planning.observe.text import fitted, one_line, shortened
 from planning.tools import ToolResult
 from session import Session, ToolFailed, ToolInvoked
 
@@ -63,3 +63,28 @@ def test_only_the_characters_of_planning_calls_are_counted() -> None:
 
 def test_a_text_that_is_too_long_is_cut_with_a_sign() -> None:
     assert [shortened("abc", limit) for limit in (4, 3, 2)] == ["abc", "abc", "a\u2026"]
+
+
+PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "expected"),
+    [
+        ("\u6d4b\u8bd5\u6d4b\u8bd5", 8, "\u6d4b\u8bd5\u6d4b\u8bd5"),
+        ("\u6d4b\u8bd5\u6d4b\u8bd5", 7, "\u6d4b\u8bd5\u6d4b\u2026"),
+        ("e\u0301" * 8, 8, "e\u0301" * 8),
+        ("e\u0301" * 9, 8, "e\u0301" * 7 + "\u2026"),
+        (PERSIAN, 7, PERSIAN),
+        ("\U0001f468\u200d\U0001f469\u200d\U0001f467", 4, "\U0001f468\u2026"),
+        ("a\u202eb", 20, "a\\u202eb"),
+    ],
+)
+def test_a_text_is_cut_by_its_columns(text: str, columns: int, expected: str) -> None:
+    assert fitted(text, columns) == expected
+
+
+def test_a_line_keeps_the_joiners_and_blanks_of_a_language() -> None:
+    assert one_line("\u5168\u3000\u89d2 \u0645\u06cc\u200c\u062e\n\u202e\x1b") == (
+        "\u5168\u3000\u89d2 \u0645\u06cc\u200c\u062e | \\u202e\\x1b"
+    )

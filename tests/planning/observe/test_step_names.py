@@ -9,23 +9,16 @@ from page_data import a_workflow, call, kept, of_memory, of_store, run_of
 
 from planning import Plan, PlanDiff, PlanStep
 from planning.observe.names import named_diff, named_facts, named_plan, names_in
-from planning.plan.diff import (
-    StepAdded,
-    StepDetailed,
-    StepMarked,
-    StepMoved,
-    StepNoted,
-    StepRetitled,
-)
+from planning.plan.diff import StepAdded, StepDetailed, StepMarked, StepMoved, StepNoted, StepRetitled
 from planning.plan.facts import PlanFacts, Proof
 from planning.workflow import Capabilities, run_workflow
 
 
 def names_of(data: Any) -> dict[int, Any]:
     """The names of the steps at each version, as the page has them."""
-    names, found = data["names"], {data["from"]: data["names"]}
+    found = {data["from"]: data["names"]}
     for change in data["changes"]:
-        names = found[change["v"]] = change.get("names", names)
+        found[change["v"]] = change.get("names", found[change["v"] - 1])
     return found
 
 
@@ -59,37 +52,33 @@ def step(step_id: str) -> PlanStep:
     return PlanStep(step_id, "Do it", None, "pending")
 
 
+def plan_of(one: str) -> Plan:
+    return Plan("Ship it", "active", (step(one), step("S002")))
+
+
+def diff_of(one: str, three: str) -> PlanDiff:
+    return PlanDiff(
+        added=(StepAdded(step(three), 0), StepAdded(step("S004"), 1)),
+        removed=(one, "S002"),
+        moved=(StepMoved(one, 2), StepMoved("S002", 3)),
+        retitled=(StepRetitled(one, "a", "b"),),
+        detailed=(StepDetailed(three, None, "b"),),
+        marked=(StepMarked(one, "pending", "done"),),
+        noted=(StepNoted(one, ("a",)),),
+    )
+
+
+def facts_of(one: str, three: str) -> PlanFacts:
+    return PlanFacts(
+        depends_on={one: (three, "S002"), "S002": (one,)},
+        proofs={one: Proof(("C1",)), "S002": Proof(("C2",))},
+        waiting=(one, "S002"),
+        approval="approved",
+    )
+
+
 def test_a_plan_a_difference_and_facts_have_the_names_of_their_steps() -> None:
-    plan = Plan("Ship it", "active", (step("S001"), step("S002")))
-    assert named_plan(plan, NAMES) == Plan("Ship it", "active", (step("fetch"), step("S002")))
-    diff = PlanDiff(
-        added=(StepAdded(step("S003"), 0), StepAdded(step("S004"), 1)),
-        removed=("S001", "S002"),
-        moved=(StepMoved("S001", 2), StepMoved("S002", 3)),
-        retitled=(StepRetitled("S001", "a", "b"),),
-        detailed=(StepDetailed("S003", None, "b"),),
-        marked=(StepMarked("S001", "pending", "done"),),
-        noted=(StepNoted("S001", ("a",)),),
-    )
-    assert named_diff(diff, NAMES) == PlanDiff(
-        added=(StepAdded(step("parse"), 0), StepAdded(step("S004"), 1)),
-        removed=("fetch", "S002"),
-        moved=(StepMoved("fetch", 2), StepMoved("S002", 3)),
-        retitled=(StepRetitled("fetch", "a", "b"),),
-        detailed=(StepDetailed("parse", None, "b"),),
-        marked=(StepMarked("fetch", "pending", "done"),),
-        noted=(StepNoted("fetch", ("a",)),),
-    )
-    facts = PlanFacts(
-        depends_on={"S001": ("S003", "S002"), "S002": ("S001",)},
-        proofs={"S001": Proof(("C1",)), "S002": Proof(("C2",))},
-        waiting=("S001", "S002"),
-        approval="approved",
-    )
-    assert named_facts(facts, NAMES) == PlanFacts(
-        depends_on={"fetch": ("parse", "S002"), "S002": ("fetch",)},
-        proofs={"fetch": Proof(("C1",)), "S002": Proof(("C2",))},
-        waiting=("fetch", "S002"),
-        approval="approved",
-    )
-    assert (named_plan(plan, {}), named_diff(diff, {}), named_facts(facts, {})) == (plan, diff, facts)
+    for names, one, three in ((NAMES, "fetch", "parse"), ({}, "S001", "S003")):
+        assert named_plan(plan_of("S001"), names) == plan_of(one)
+        assert named_diff(diff_of("S001", "S003"), names) == diff_of(one, three)
+        assert named_facts(facts_of("S001", "S003"), names) == facts_of(one, three)

@@ -18,14 +18,18 @@ START = datetime(2026, 1, 2, tzinfo=UTC)
 FLOW = Workflow(goal="Look", steps=(WorkflowStep(step_id="a", description="Do it"),))
 
 
-def after(*changes: tuple[float, Any, int]) -> Step:
+def take(steps: RunSteps, second: float, status: Any, attempt: int) -> None:
+    at = (START + timedelta(seconds=second)).isoformat()
+    error = StepFailure("no") if status == "failed" else None
+    steps.take(StepRecord("r", "a", status, at, attempt, called=True, error=error))
+
+
+def after(*changes: tuple[float, Any, int]) -> RunSteps:
     """A step after records, each at a second with a status and the number of an attempt."""
     steps = RunSteps(FLOW)
-    for second, status, attempt in changes:
-        at = (START + timedelta(seconds=second)).isoformat()
-        error = StepFailure("no") if status == "failed" else None
-        steps.take(StepRecord("r", "a", status, at, attempt, called=True, error=error))
-    return steps.steps["a"]
+    for change in changes:
+        take(steps, *change)
+    return steps
 
 
 RUNS: dict[str, tuple[list[tuple[float, Any, int]], list[tuple[float, str, int]], float | None]] = {
@@ -54,27 +58,25 @@ RUNS: dict[str, tuple[list[tuple[float, Any, int]], list[tuple[float, str, int]]
 @pytest.mark.parametrize("name", RUNS)
 def test_the_time_of_a_step_is_that_of_its_attempts(name: str) -> None:
     changes, spans, seconds = RUNS[name]
-    step = after(*changes)
+    step = after(*changes).steps["a"]
     found = [((each.began - START).total_seconds(), each.state, each.attempt) for each in step.spans]
     assert (found, step.seconds()) == (spans, seconds)
 
 
 def test_a_step_in_progress_has_begun_with_its_first_attempt_and_lasts_until_now() -> None:
-    step = after((0, "in_progress", 1), (2, "in_progress", 2))
+    step = after((0, "in_progress", 1), (2, "in_progress", 2)).steps["a"]
     assert (step.at, step.attempt) == (START, 2)
     assert step.seconds(START + timedelta(seconds=7)) == 7
-    resumed = after((0, "in_progress", 1), (100, "in_progress", 1))
+    resumed = after((0, "in_progress", 1), (100, "in_progress", 1)).steps["a"]
     assert resumed.at == START + timedelta(seconds=100)
 
 
 def test_what_was_in_progress_when_its_run_stopped_is_stopped_and_can_be_resumed() -> None:
-    steps = RunSteps(FLOW)
-    steps.take(StepRecord("r", "a", "in_progress", START.isoformat(), 1, called=True))
+    steps = after((0, "in_progress", 1))
     (cut,) = steps.stop(START + timedelta(seconds=3))
     assert (cut.state, cut.seconds(), steps.states) == ("stopped", 3, {"a": "stopped"})
     assert steps.stop() == []
-    later = (START + timedelta(seconds=10)).isoformat()
-    steps.take(StepRecord("r", "a", "in_progress", later, 1, called=True))
+    take(steps, 10, "in_progress", 1)
     assert steps.states == {"a": "in_progress"}
 
 
@@ -106,22 +108,22 @@ def test_the_steps_of_a_plan_have_what_is_known_of_them_and_when_they_were_in_pr
     for second, (before, after) in enumerate(pairwise([None, *plans])):
         steps.take(START + timedelta(seconds=second), changed(before, after), facts)
 
-    def step(
-        step_id: str, state: Any, remark: str, at: int | None, *spans: tuple[int, int | None, Any]
-    ) -> Step:
-        times = [START + timedelta(seconds=second) for second in range(3)]
+    def step(step_id: str, state: Any, remark: str, at: int | None, *spans: Span) -> Step:
         return Step(
             step_id=step_id, title="Do it", state=state, is_done=state == "completed", details="So",
-            notes=("a",), remark=remark, at=None if at is None else times[at],
-            spans=tuple(Span(times[a], None if b is None else times[b], state) for a, b, state in spans),
+            notes=("a",), remark=remark, at=None if at is None else times[at], spans=spans,
         )  # fmt: skip
 
+    times = [START + timedelta(seconds=second) for second in range(3)]
     assert steps.steps == [
-        step("S001", "completed", "reported with C1", 2, (1, 2, "completed")),
-        step("S002", "in_progress", "waits for approval", 2, (0, 1, "blocked"), (2, None, "in_progress")),
+        step("S001", "completed", "reported with C1", 2, Span(times[1], times[2], "completed")),
+        step(
+            "S002", "in_progress", "waits for approval", 2,
+            Span(times[0], times[1], "blocked"), Span(times[2], None, "in_progress"),
+        ),
         step("S003", "blocked", "", 0),
         step("S004", "pending", "after S002", None),
-    ]
+    ]  # fmt: skip
     assert plan_steps(plans[-1], facts, steps.steps[:3]) == steps.steps
     steps.take(START, changed(plans[-1], None), facts)
     assert steps.steps == []

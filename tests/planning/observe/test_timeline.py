@@ -1,4 +1,4 @@
-"""A change in words and as JSON: what was done, and what it did to the plan."""
+"""A change in words and as JSON: what was done, and what it did to the plan and what a policy knows."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from typing import Any
 
 import pytest
 
-from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, RejectPlan, SetupPlan, StepStatus, plan_to_dict
+from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, PlanStep, RejectPlan, SetupPlan, StepStatus
+from planning.observe.fact_words import facts_words, plan_facts, step_facts
 from planning.observe.stores import open_store
-from planning.observe.timeline import (
-    Changes,
-    Moment,
-    Recent,
-    Timeline,
-    between,
-    fields_of_moment,
-    words_of,
-)
-from planning.plan.facts import PlanFacts
+from planning.observe.timeline import Changes, Moment, Recent, Timeline, between, fields_of_moment, words_of
+from planning.plan.diff import diff_plans
+from planning.plan.facts import PlanFacts, Proof
+from planning.plan.render import plan_to_dict
 from planning.policy.reducers import AskToFinish, RequestApproval, TakeNotice
 from planning.suite.tools import register_plan
 from planning.tools import ToolResult
@@ -32,6 +27,7 @@ SETUP = SetupPlan("Ship it", (NewPlanStep("Look"), NewPlanStep("Pack")))
 REFUSED = ToolResult(False, "Refused, nothing changed. steps: empty", None, "empty", None, 0.1)
 FAILED = ToolResult(False, "search failed. Call it again.", None, "broken", None, 0.1)
 FLOW = Workflow(goal="Open", steps=(WorkflowStep(step_id="rent", description="Rent a room"),))
+NOT_ALLOWED = "The agent was not allowed to finish with S001 to S002 open."
 AT = "2026-01-02T03:04:05+00:00"
 
 
@@ -78,10 +74,7 @@ def step(status: Any) -> StepChanged:
         (ToolFailed("planning_add_step", REFUSED), "planning_add_step refused: steps: empty"),
         (ToolFailed("search", FAILED), "search failed: Call it again."),
         (ToolFailed("search", "broken"), "search failed: "),
-        (
-            AskToFinish(("S001", "S002"), let_go=False),
-            "The agent was not allowed to finish with S001 to S002 open.",
-        ),
+        (AskToFinish(("S001", "S002"), let_go=False), NOT_ALLOWED),
         (AskToFinish(("S001",), let_go=True), "The agent finished with S001 open."),
         (RequestApproval(), "The plan waits for approval."),
         (RequestApproval(("S002",)), "S002 waits for approval."),
@@ -138,10 +131,7 @@ def test_a_change_as_json_has_the_plan_before_and_after(session: Session) -> Non
         },
         "plan": plan_to_dict(session),
         "events": [
-            {
-                "type": "planning.commands:MarkStep",
-                "fields": {"step_id": "S001", "status": "done", "note": "seen"},
-            },
+            {"type": "planning.commands:MarkStep", "fields": asdict(MarkStep("S001", "done", "seen"))},
             {"type": f"{__name__}:Seen", "fields": {"text": "x"}},
         ],
     }
@@ -158,35 +148,25 @@ def test_a_plan_that_no_policy_knows_is_as_it_is_in_json() -> None:
 
 def test_the_events_of_a_change_as_json_are_what_they_carry(session: Session) -> None:
     snapshot = session.snapshot()
+    created = {"session_id": "s", "created_at": snapshot.created_at.isoformat()}
     session.rewind(0)
-    assert fields_of_moment(newest(session))["events"] == [
-        {"type": "session.history:Rewound", "fields": {"version": 0}}
-    ]
     session.rollback(snapshot)
-    assert fields_of_moment(newest(session))["events"] == [
-        {
-            "type": "session.history:RolledBack",
-            "fields": {"session_id": "s", "created_at": snapshot.created_at.isoformat()},
-        }
-    ]
     session.reset()
-    fields = fields_of_moment(newest(session))
-    assert (fields["events"], fields["plan"], fields["diff"]["text"]) == (
+    changes = [fields_of_moment(moment) for moment in list(Recent(session).new())[-3:]]
+    assert [each["events"] for each in changes] == [
+        [{"type": "session.history:Rewound", "fields": {"version": 0}}],
+        [{"type": "session.history:RolledBack", "fields": created}],
         [{"type": "session.history:Reset", "fields": {}}],
-        None,
-        "Plan removed.",
-    )
+    ]
+    assert (changes[2]["plan"], changes[2]["diff"]["text"]) == (None, "Plan removed.")
     session.dispatch(ToolFailed("search", "broken"))
     fields = fields_of_moment(newest(session))
     assert (fields["changed"], fields["diff"], fields["plan"]) == (False, None, None)
     (event,) = fields["events"]
-    assert set(event["fields"]).isdisjoint(
-        {"session_id", "event_id", "created_at", "actor", "call_id", "idempotency_key", "fingerprint"}
-    )
-    assert {name: event["fields"][name] for name in ("name", "result")} == {
-        "name": "search",
-        "result": "broken",
-    }
+    base = {"session_id", "event_id", "created_at", "actor", "call_id", "idempotency_key", "fingerprint"}
+    assert set(event["fields"]).isdisjoint(base)
+    carried = {name: event["fields"][name] for name in ("name", "result")}
+    assert carried == {"name": "search", "result": "broken"}
 
 
 def test_what_differs_between_two_versions_has_the_plan_and_what_a_policy_knows(session: Session) -> None:
@@ -235,3 +215,60 @@ def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path)
     for opened in (store, *(timeline.session.store for timeline in timelines)):
         assert opened is not None
         opened.close()
+
+
+REPORTED, VERIFIED = Proof(("C4",), tools={"C4": "run_tests"}), Proof(("all green", "C5"), verified=True)
+THREE = Plan("Fix it", "active", tuple(PlanStep(f"S00{n}", "Do it", None, "pending", ()) for n in (1, 2, 3)))
+TWO = Plan("Fix it", "active", THREE.steps[1:])
+OTHER = Plan("Else", "active", (PlanStep("S001", "Other", None, "pending", ()),))
+DEPENDS = {"S003": ("S001", "S002"), "S002": ("S001",)}
+REJECTED = {"approval": "rejected", "reason": "too long"}
+CASES: list[tuple[dict[str, Any], dict[str, Any], Plan, list[str]]] = [
+    ({}, {}, THREE, []),
+    ({}, {"calls": 7, "highest": 3, "began": {"S001": 2}, "asked": 1}, THREE, []),
+    ({}, {"proofs": {"S001": REPORTED}}, THREE, ["S001 reported with C4 (run_tests)."]),
+    ({"proofs": {"S001": REPORTED}}, {"proofs": {"S001": REPORTED, "S002": VERIFIED}}, THREE,
+     ["S002 verified with all green, C5."]),
+    ({"proofs": {"S001": REPORTED}}, {}, THREE, []),
+    ({}, {"depends_on": DEPENDS}, THREE, ["S002 depends on S001.", "S003 depends on S001 to S002."]),
+    ({"depends_on": {**DEPENDS, "S001": ("S009",)}}, {"depends_on": {"S003": ("S002",)}}, TWO,
+     ["S002 no longer depends on S001.", "S003 no longer depends on S001."]),
+    ({"depends_on": {"S001": ("S002",)}}, {"depends_on": {"S001": ("S002",)}}, THREE, []),
+    ({"depends_on": {"S003": ("S001",)}, "approval": "approved"}, {"calls": 1}, OTHER, []),
+    ({}, {"approval": "waiting"}, THREE, ["The plan waits for approval."]),
+    ({"approval": "waiting"}, {"approval": "approved"}, THREE, ["The host approved the plan."]),
+    ({"approval": "waiting"}, REJECTED, THREE, ["The host rejected the plan: too long"]),
+    (REJECTED, {**REJECTED, "reason": "too short"}, THREE, ["The host rejected the plan: too short"]),
+    ({"approval": "approved"}, {"approval": "approved", "waiting": ("S003",)}, THREE,
+     ["S003 waits for approval."]),
+    ({"approval": "approved", "waiting": ("S001", "S002", "S003")}, {"approval": "approved"}, TWO,
+     ["The host approved S002 to S003."]),
+    ({}, {"is_noticed": True}, THREE, ["The agent was reminded that the plan has not changed."]),
+    ({}, {"proofs": {f"S{n:03}": REPORTED for n in range(1, 11)}}, THREE,
+     [*(f"S{n:03} reported with C4 (run_tests)." for n in range(1, 9)), "And 2 more."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "plan", "words"), CASES)
+def test_a_difference_is_said_in_sentences(
+    before: dict[str, Any], after: dict[str, Any], plan: Plan, words: list[str]
+) -> None:
+    assert facts_words(PlanFacts(**before), PlanFacts(**after), diff_plans(THREE, plan)) == words
+
+
+def test_the_page_has_the_same_as_fields() -> None:
+    facts = PlanFacts(
+        proofs={"S001": REPORTED, "S002": VERIFIED},
+        depends_on={"S001": (), "S002": ("S001",)},
+        waiting=("S001",),
+        approval="rejected",
+        reason="too long",
+    )
+    assert [step_facts(step_id, facts) for step_id in ("S001", "S002", "S003")] == [
+        {"proof": "reported with C4 (run_tests)", "waits": True},
+        {"proof": "verified with all green, C5", "after": ["S001"]},
+        {},
+    ]
+    assert plan_facts(facts) == {"approval": "rejected", "reason": "too long"}
+    assert plan_facts(PlanFacts(approval="waiting")) == {"approval": "waiting"}
+    assert plan_facts(PlanFacts()) == {}

@@ -13,11 +13,34 @@ from typing import Any
 
 import duckdb
 import pytest
-from sql_cases import CANARY, FOLDER, build_shop
+from agent_samples import failing
 
+CANARY = "canary-that-sings-in-another-file"
+FOLDER = "@FOLDER@"
+"""Stands in a statement for the folder of the database, where the canary is."""
+CITIES = """
+CREATE TABLE cities (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+INSERT INTO cities VALUES (1, 'Zürich'), (2, 'Oslo'), (3, 'Lima');
+"""
+_SHOP = Path(__file__).with_name("shop.sql").read_text(encoding="utf-8")
 LIMIT = 0.1
 LATER = LIMIT + 20.0
 """When an answer must be there, in seconds: a second after the limit, the rest is for a slow machine."""
+
+
+def build_shop(folder: Path) -> Path:
+    """A small database, beside a text file and another database that hold the canary."""
+    (folder / "canary.txt").write_text(CANARY, encoding="utf-8")
+    with closing(sqlite3.connect(folder / "other.db")) as other, other:
+        other.execute("CREATE TABLE secrets (word TEXT)")
+        other.execute("INSERT INTO secrets VALUES (?)", (CANARY,))
+    path = folder / "shop.db"
+    with closing(sqlite3.connect(path)) as shop:
+        shop.executescript(CITIES)
+        shop.executescript(_SHOP)
+        shop.execute("INSERT INTO measures VALUES (4, NULL, ?, ?)", (b"\x00\xff", -(2**63)))
+        shop.commit()
+    return path
 
 
 class Shop:
@@ -34,12 +57,9 @@ class Shop:
         found = [*self.folder.rglob("*"), *self.elsewhere.rglob("*")]
         return {str(path): sha256(path.read_bytes()).hexdigest() for path in found if path.is_file()}
 
-    def assert_same_files(self) -> None:
-        assert self.files() == self._before
-
     def assert_untouched(self) -> None:
-        """As above, and nobody is kept from writing: a reader of SQLite lets go of the file at once."""
-        self.assert_same_files()
+        """No file has changed, and nobody is kept from writing: a reader of SQLite lets go of it at once."""
+        assert self.files() == self._before
         if self.is_sqlite:
             self.assert_writable()
 
@@ -92,6 +112,4 @@ def in_time(seconds: float = LATER) -> Iterator[None]:
 
 def assert_failed(answer: dict[str, Any]) -> None:
     """It has no rows, and all that a failure has."""
-    told = {name: each for name, each in answer.items() if name not in {"error", "code", "elapsed"}}
-    assert told == {"success": False, "data": [], "columns": [], "row_count": 0, "truncated": False}
-    assert len(answer) == len(told) + 3
+    assert answer == failing(answer["error"], answer["code"]) | {"elapsed": answer["elapsed"]}

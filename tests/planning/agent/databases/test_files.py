@@ -12,8 +12,10 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from agent_samples import failing
 from readonly_files import COUNTING, make, settle
 
 from planning.agent import SqlDatabase
@@ -34,18 +36,6 @@ def answer(database: SqlDatabase, sql: str) -> dict[str, Any]:
     return given
 
 
-def failure(error: str, code: str) -> dict[str, Any]:
-    return {
-        "success": False,
-        "data": [],
-        "columns": [],
-        "row_count": 0,
-        "truncated": False,
-        "error": error,
-        "code": code,
-    }
-
-
 @pytest.mark.parametrize("most", [1, 15, 16, 17, 39, 40, 41])
 def test_rows_past_the_most_are_left_out_and_said_to_be(shop_path: Path, most: int) -> None:
     with SqlDatabase(shop_path, max_rows=most) as database:
@@ -60,9 +50,6 @@ def test_an_answer_of_too_many_bytes_is_cut_and_said_to_be(shop: SqlDatabase) ->
     given = answer(shop, COUNTING.replace("count(*)", "zeroblob(100000)"))
     assert (given["success"], given["truncated"]) == (True, True)
     assert given["row_count"] == len(given["data"]) == 159  # of 16 megabytes
-
-
-# The threads that read
 
 
 class Slow:
@@ -89,19 +76,17 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
 
 def test_a_call_that_cannot_be_interrupted_is_left_behind(shop_path: Path, slow: Slow) -> None:
     with SqlDatabase(shop_path, timeout=0.05) as database:
-        assert answer(database, "SELECT 1") == failure(TOOK_LONGER.format("0.05"), "timeout")
+        assert answer(database, "SELECT 1") == failing(TOOK_LONGER.format("0.05"), "timeout")
         slow.may_end.set()
 
 
-def test_a_statement_waits_for_a_thread_no_longer_than_it_may_take(
-    shop_path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_statement_waits_for_a_thread(shop_path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_MOST", 1)
     with SqlDatabase(shop_path, timeout=0.05) as database, ThreadPoolExecutor() as threads:
         first = threads.submit(answer, database, "SELECT 1")
         assert slow.has_begun.wait(30)
         busy = f"too many queries are running on {shop_path}; try again later"
-        assert answer(database, "SELECT 2") == failure(busy, "storage")
+        assert answer(database, "SELECT 2") == failing(busy, "storage")
         slow.may_end.set()
         first.result()
         database.timeout = 30.0
@@ -128,33 +113,24 @@ def test_a_thread_at_work_ends_after_the_database_was_closed(shop_path: Path, sl
         assert answer(database, "SELECT 1")["data"] == [[1]], "a closed database can be asked again"
 
 
-def test_a_machine_that_starts_no_thread_is_said_and_asked_again(
-    shop: SqlDatabase, shop_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def start(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    error = (
-        f"cannot start a thread that reads {shop_path} (can't start new thread); check this machine's memory"
-    )
+def test_no_thread_can_start(shop: SqlDatabase, shop_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Mock(side_effect=RuntimeError("can't start new thread"))
+    cannot = f"cannot start a thread that reads {shop_path} (can't start new thread)"
     with monkeypatch.context() as patch:
         patch.setattr("_thread.start_new_thread", start)
-        assert [answer(shop, "SELECT 1") for _ in range(10)] == [failure(error, "storage")] * 10
+        failed = failing(f"{cannot}; check this machine's memory", "storage")
+        assert [answer(shop, "SELECT 1") for _ in range(10)] == [failed] * 10
     assert answer(shop, "SELECT 1")["data"] == [[1]]
 
 
-def test_the_path_holds_whatever_folder_the_program_goes_to(
-    shop_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_holds_in_any_folder(shop_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shop_path.parent)
     with SqlDatabase("shop.db") as database:
         monkeypatch.chdir(tmp_path)
         assert answer(database, "SELECT count(*) FROM cities")["data"] == [[3]]
 
 
-def test_the_schema_is_read_once_and_again_after_a_change(
-    shop_path: Path, shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_schema_is_read_once(shop_path: Path, shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     settle(shop_path)
     first = shop.get_schema("anything")
     assert "4 tables" in first
@@ -173,18 +149,11 @@ def test_the_schema_is_read_once_and_again_after_a_change(
         shop.get_schema()
 
 
-def test_a_schema_that_takes_too_long_is_a_timeout(
-    shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def late(*_: object) -> None:
-        raise Failure("timeout")
-
-    monkeypatch.setattr(SqliteFile, "tables", late)
-    with pytest.raises(ToolTimeout) as caught:
+def test_a_schema_that_takes_long_is_a_timeout(shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SqliteFile, "tables", Mock(side_effect=Failure("timeout")))
+    message = "^reading the schema took longer than 5 s and was stopped; try again, or allow more seconds$"
+    with pytest.raises(ToolTimeout, match=message):
         shop.get_schema()
-    assert str(caught.value) == (
-        "reading the schema took longer than 5 s and was stopped; try again, or allow more seconds"
-    )
 
 
 @pytest.mark.parametrize(
@@ -206,11 +175,8 @@ def test_numbers_out_of_range_are_refused(options: dict[str, Any], told: str) ->
 def test_numbers_at_the_ends_of_their_ranges_are_taken(timeout: float, rows: int, samples: int) -> None:
     database = SqlDatabase("a.db", timeout=timeout, max_rows=rows, samples=samples)
     assert (database.timeout, database.max_rows, database.samples) == (timeout, rows, samples)
-    assert (SqlDatabase("a.db").timeout, SqlDatabase("a.db").max_rows, SqlDatabase("a.db").samples) == (
-        5,
-        1000,
-        3,
-    )
+    default = SqlDatabase("a.db")
+    assert (default.timeout, default.max_rows, default.samples) == (5, 1000, 3)
 
 
 @pytest.mark.parametrize(
@@ -226,10 +192,7 @@ def test_without_its_package_a_database_says_what_to_install(
     Path("shop.duckdb").touch()
     error = f"reading {name} needs {package}: pip install 'session-planning[{extra}]'"
     with SqlDatabase(name) as database:
-        assert answer(database, "SELECT 1") == failure(error, "storage")
-
-
-# From a path or a URL to a file
+        assert answer(database, "SELECT 1") == failing(error, "storage")
 
 
 WANTED = (

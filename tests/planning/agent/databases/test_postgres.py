@@ -42,27 +42,20 @@ def database(shop: PostgresShop) -> Iterator[SqlDatabase]:
         yield database
 
 
-# Values
-
-
 @pytest.mark.parametrize(
     ("expression", "value"),
     [
         ("NULL", None),
         ("true", True),
-        ("7::smallint", 7),
         ("9223372036854775807", 9223372036854775807),
-        ("1.5::real", 1.5),
         ("5::float8", 5),
         ("1e300::float8", 1e300),
         ("'NaN'::float8", "NaN"),
-        ("'-Infinity'::float8", "-Infinity"),
         ("12.50::numeric(10, 2)", 12.5),
         ("sum(9223372036854775807) OVER () + 1", 9223372036854775808),
         ("12345678901234567.89", "12345678901234567.89"),
         ("10::numeric / 3", 10 / 3),
         ("'NaN'::numeric", "NaN"),
-        ("'Infinity'::numeric", "Infinity"),
         ("1e400::numeric + 0.5", "1" + "0" * 400 + ".5"),
         ("'2024-01-02'::date", "2024-01-02"),
         ("'infinity'::date", "infinity"),
@@ -78,7 +71,6 @@ def database(shop: PostgresShop) -> Iterator[SqlDatabase]:
         (r"'\x00ff'::bytea", b"\x00\xff"),
         ("'6D5C6993-117c-4aa8-ac98-bbf83c5cd122'::uuid", "6d5c6993-117c-4aa8-ac98-bbf83c5cd122"),
         ("int4range(1, 5)", "[1,5)"),
-        ("'{[1,2),[5,6)}'::int4multirange", "{[1,2),[5,6)}"),
         ("'10.0.0.1/8'::inet", "10.0.0.1/8"),
         ("ARRAY['a', NULL, 'b,c']", ["a", None, "b,c"]),
         ("ARRAY[[1, 2], [3, 4]]", [[1, 2], [3, 4]]),
@@ -90,15 +82,10 @@ def database(shop: PostgresShop) -> Iterator[SqlDatabase]:
         ("'a@b'::email", "a@b"),
         ("ROW(1, 'a')", "(1,a)"),
         ("'cities'::regclass", "cities"),
-        ("'<a/>'::xml", "<a/>"),
-        ("B'101'", "101"),
-        ("point(1, 2)", "(1,2)"),
         ("'a fat cat'::tsvector", "'a' 'cat' 'fat'"),
     ],
 )
-def test_a_value_is_as_json_has_it_or_as_postgresql_writes_it(
-    database: SqlDatabase, expression: str, value: object
-) -> None:
+def test_a_value_is_as_json_or_sql_has_it(database: SqlDatabase, expression: str, value: object) -> None:
     answer = database.execute(f"SELECT {expression} AS x")
     assert (answer["error"], answer["data"]) == (None, [[value]])
     assert type(answer["data"][0][0]) is type(value)
@@ -106,11 +93,10 @@ def test_a_value_is_as_json_has_it_or_as_postgresql_writes_it(
     assert json.loads(json.dumps(answer["data"], allow_nan=False, default=bytes.hex)) == [[shown]]
 
 
-@given(
-    st.lists(
-        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.none(), min_size=1
-    )
-)
+TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+
+
+@given(st.lists(TEXTS | st.none(), min_size=1))
 def test_any_text_comes_back_as_it_is(database: SqlDatabase, texts: list[str | None]) -> None:
     values = ", ".join("NULL" if text is None else "'" + text.replace("'", "''") + "'" for text in texts)
     assert database.execute(f"SELECT ARRAY[{values}]::text[], {values}")["data"] == [[texts, *texts]]
@@ -122,16 +108,12 @@ def test_names_are_kept_also_those_that_come_twice(database: SqlDatabase) -> Non
     assert answer["data"] == [[1, 2, 3, 4, "Bern"], [1, 2, 3, 4, "Oslo"]]
 
 
-# Limits
-
-
 def test_more_rows_than_allowed_are_cut(shop: PostgresShop) -> None:
     with SqlDatabase(shop.reader, max_rows=3) as database:
         numbers = "SELECT g FROM generate_series(1, {}) AS g"
-        assert [
-            (answer["row_count"], answer["truncated"])
-            for answer in (database.execute(numbers.format(most)) for most in (2, 3, 4, 1_000_000))
-        ] == [(2, False), (3, False), (3, True), (3, True)]
+        for most, counted in ((2, (2, False)), (3, (3, False)), (4, (3, True)), (1_000_000, (3, True))):
+            answer = database.execute(numbers.format(most))
+            assert (answer["row_count"], answer["truncated"]) == counted
 
 
 def test_rows_are_counted_in_bytes(database: SqlDatabase) -> None:
@@ -142,13 +124,14 @@ def test_rows_are_counted_in_bytes(database: SqlDatabase) -> None:
     assert database.execute("SELECT 1")["data"] == [[1]]
 
 
+TOO_LARGE = "a value in it is too large for an answer; ask for its length, or a part of it with substr"
+
+
 @pytest.mark.parametrize(
     "value",
     [
-        "repeat('x', 20000000)",
         "repeat('x', 2000000000)",
         "repeat('x', 10000000)::bytea, repeat('x', 10000000)::bytea",
-        "array_fill(1, ARRAY[8100000])",
         "array_fill(NULL::integer, ARRAY[3300000])",
         "to_jsonb(repeat('x', 20000000))",
         "ROW(repeat('x', 20000000))",
@@ -157,45 +140,35 @@ def test_rows_are_counted_in_bytes(database: SqlDatabase) -> None:
 def test_a_large_value_is_not_sent(database: SqlDatabase, value: str) -> None:
     peak = getrusage(RUSAGE_SELF).ru_maxrss
     answer = database.execute(f"SELECT {value}")
-    assert (answer["code"], answer["error"]) == (
-        "parameter",
-        "a value in it is too large for an answer; ask for its length, or a part of it with substr",
-    )
+    assert (answer["code"], answer["error"]) == ("parameter", TOO_LARGE)
     assert getrusage(RUSAGE_SELF).ru_maxrss - peak < 20_000  # KB
 
 
+SLOW = "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b"
+READERS = "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader'"
+LATE = "the query took longer than 0.5 s and was stopped; ask for less, with WHERE or LIMIT"
+
+
 @pytest.mark.parametrize(
-    "slow",
-    [
-        "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b",
-        "SELECT a FROM generate_series(1, 1000000) a WHERE a < 0 AND pg_typeof(a) IS NOT NULL"
-        " UNION ALL SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b",
-    ],
+    "before",
+    ["", "SELECT a FROM generate_series(1, 1000000) a WHERE a < 0 AND pg_typeof(a) IS NOT NULL UNION ALL "],
 )
-def test_a_statement_is_stopped_at_its_time(shop: PostgresShop, slow: str) -> None:
+def test_a_statement_is_stopped_at_its_time(shop: PostgresShop, before: str) -> None:
     with SqlDatabase(shop.reader, timeout=0.5) as database:
         begun = monotonic()
-        answer = database.execute(slow)
-        assert (answer["code"], answer["error"]) == (
-            "timeout",
-            "the query took longer than 0.5 s and was stopped; ask for less, with WHERE or LIMIT",
-        )
+        answer = database.execute(before + SLOW)
+        assert (answer["code"], answer["error"]) == ("timeout", LATE)
         assert monotonic() - begun < 10
         database.timeout = 30.0
         assert database.execute("SELECT 1")["data"] == [[1]]
-        assert is_alone(shop)
+        assert is_never(shop, f"{READERS} AND state <> 'idle'")
 
 
 def test_the_server_stops_a_statement_by_itself(shop: PostgresShop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PostgresDatabase, "interrupt", lambda _: None)
     with SqlDatabase(shop.reader, timeout=0.5) as database:
-        assert database.execute("SELECT count(*) FROM generate_series(1, 1e12) AS g")["code"] == "timeout"
-    assert is_alone(shop)
-
-
-def is_alone(shop: PostgresShop) -> bool:
-    """Whether the readers' statements have ended, within some seconds."""
-    return is_never(shop, "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader' AND state <> 'idle'")
+        assert database.execute(SLOW)["code"] == "timeout"
+    assert is_never(shop, f"{READERS} AND state <> 'idle'")
 
 
 def is_never(shop: PostgresShop, query: str) -> bool:
@@ -210,21 +183,16 @@ def is_never(shop: PostgresShop, query: str) -> bool:
 
 def test_no_connection_is_kept_for_long(shop: PostgresShop, database: SqlDatabase) -> None:
     database.execute("SELECT 1")
-    assert is_never(shop, "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader'")
+    assert is_never(shop, READERS)
 
 
 def test_a_lock_is_not_waited_for(shop: PostgresShop) -> None:
     with psycopg.connect(shop.owner) as writer, SqlDatabase(shop.reader, timeout=1) as database:
         writer.execute("LOCK TABLE cities")
         answer = database.execute("SELECT * FROM cities")
-        assert (answer["code"], answer["error"]) == (
-            "storage",
-            f"{shop.shown} is locked by another program; try again later",
-        )
+        locked = f"{shop.shown} is locked by another program; try again later"
+        assert (answer["code"], answer["error"]) == ("storage", locked)
         assert "\ncities -- Where customers live\n" in database.get_schema()
-
-
-# Errors
 
 
 def test_what_goes_wrong_with_the_server_is_said(postgres: PostgresServer, shop: PostgresShop) -> None:
@@ -280,23 +248,15 @@ def test_an_error_says_what_to_change(database: SqlDatabase) -> None:
     assert {answer["code"] for answer in answers.values()} == {"parameter"}
 
 
-# The schema
-
-
 def schema_of(database: SqlDatabase) -> str:
     """The schema, with a version of the server that is always the same."""
-    return re.sub(
-        r"(?<=^The SQL of PostgreSQL )\d+\.\d+(?=:$)", "15.0", database.get_schema(), flags=re.MULTILINE
-    )
+    return re.sub(r"(?<=\nThe SQL of PostgreSQL )\d+\.\d+(?=:\n)", "15.0", database.get_schema())
 
 
-def test_the_schema_of_a_shop(database: SqlDatabase, snapshot: SnapshotAssertion) -> None:
+def test_the_schema_of_a_shop(shop: PostgresShop, database: SqlDatabase, snapshot: SnapshotAssertion) -> None:
     assert schema_of(database) == snapshot
-
-
-def test_the_schema_without_values(shop: PostgresShop, snapshot: SnapshotAssertion) -> None:
-    with SqlDatabase(shop.reader, samples=0) as database:
-        assert schema_of(database) == snapshot
+    with SqlDatabase(shop.reader, samples=0) as private:
+        assert schema_of(private) == snapshot(name="without values")
 
 
 def test_the_schema_has_the_schemas_of_the_search_path(shop: PostgresShop) -> None:
@@ -339,9 +299,7 @@ def test_a_database_without_tables_for_the_role(postgres: PostgresServer) -> Non
     )
 
 
-def test_the_schema_is_read_again_after_a_minute(
-    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_schema_is_read_each_minute(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     other, now = PostgresShop(postgres), [1_000.0]
     monkeypatch.setattr("planning.agent.databases.opened.monotonic", lambda: now[0])
     with SqlDatabase(other.owner) as database:
@@ -350,9 +308,6 @@ def test_the_schema_is_read_again_after_a_minute(
         assert database.get_schema() == before
         now[0] += 60
         assert "\nlater, 0 rows\n" in database.get_schema()
-
-
-# In use
 
 
 def test_a_model_is_asked_for_its_sql(shop: PostgresShop) -> None:

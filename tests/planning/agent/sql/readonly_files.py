@@ -36,6 +36,14 @@ def make(path: Path, script: str = SHOP) -> Path:
     return path
 
 
+def rewritten(path: Path, statement: str, *values: object) -> Path:
+    """A file whose own list of its tables a statement has changed."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = 1")
+        connection.execute(statement, values)
+    return path
+
+
 def settle(path: Path) -> None:
     """Make a file as old as files usually are."""
     os.utime(path, (1_700_000_000, 1_700_000_000))

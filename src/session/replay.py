@@ -373,20 +373,20 @@ class Replay:
         return changes
 
     def require_same(self) -> None:
-        """Refuse to go on if the store has this session no more; who reads the newest version need not ask.
+        """Refuse if the store has this session no more; who reads the newest version need not ask.
 
         Raises:
             StoreError: It was deleted, or another has its id now.
         """
-        gone = self._gone()
-        if gone is not None:
-            raise gone
+        error = self._explain_loss()
+        if error is not None:
+            raise error
 
     def _refusal(self, damage: StoreError) -> StoreError:
         """The error for missing changes: the session may be gone, or be another one."""
-        return self._gone() or damage
+        return self._explain_loss() or damage
 
-    def _gone(self) -> StoreError | None:
+    def _explain_loss(self) -> StoreError | None:
         head = self.store.head(self._session_id)
         if head is None:
             return deleted(self._session_id)

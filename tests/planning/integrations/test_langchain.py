@@ -7,7 +7,7 @@ import json
 import sqlite3
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -37,7 +37,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langchain_core.messages.tool import tool_call_chunk as create_tool_call_chunk
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from syrupy.assertion import SnapshotAssertion
@@ -51,8 +51,10 @@ from planning import (
     RejectPlan,
     UpdateStep,
 )
+from planning.integrations._langchain_messages import turn_of
 from planning.integrations.langchain import PlanningMiddleware
 from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.tools.once import Turn
 from session import Session, SnapshotError, ToolInvoked, select_all
 from session.stores import SqliteStore
 
@@ -129,6 +131,32 @@ def test_calls_that_langchain_cannot_read_keep_their_place_in_the_turn(kind: str
     assert answers(result["messages"]) == [
         ("c0", "success", "Plan set: S001 to S002. Next: S001 Rent a room"),
         ("c1", "success", "S001 done. Next: S002 Buy shelves"),
+    ]
+
+
+def test_the_last_turn_of_a_conversation_is_named_by_all_before_it() -> None:
+    first, last = turn(SHOP, prefix="a"), turn(mark("S001"), mark("S002"), prefix="b")
+    first.id, last.id = "m1", "m2"
+    answer = ToolMessage("Plan set", tool_call_id="a1", id="t1")
+    ids = ["u1", "m1", "t1", "m2"]
+    assert turn_of("bench", [HumanMessage("Go", id="u1"), first, answer, last]) == Turn(
+        repr(("bench", ids)), [each["id"] for each in last.tool_calls]
+    )
+
+
+def test_a_tool_that_answers_with_a_command_is_told_by_that() -> None:
+    session = Session()
+
+    @tool
+    def work(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Work."""
+        return Command(update={"messages": [ToolMessage("Done.", tool_call_id=tool_call_id)]})
+
+    options = {"policy": PlanPolicy(evidence="required")}
+    agent, _ = agent_of([turn(("work", {})), said()], session, tools=[work], planning=options)
+    agent.invoke(ASKED, thread("A"))
+    assert [(each.name, each.result.message) for each in session.select_all(ToolInvoked)] == [
+        ("work", "Command")
     ]
 
 

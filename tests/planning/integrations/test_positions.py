@@ -132,6 +132,7 @@ class TestGoBack:
         last = last_change(session, "bench:1")
         assert last is not None
         assert [go_back(session, start, last, since) for since in ("4", "2")] == [False, True]
+        assert session.history()[-1].actor == "bench"
         assert select_latest(session, Plan) == plan_from(start)
 
     def test_not_when_the_place_has_changed_it_meanwhile(self) -> None:

@@ -212,6 +212,11 @@ class TestOwnHistory:
         assert answers(result)[-1][2] == HALF
         assert text_of(planning.session_of(result)) == HALF
 
+    def test_a_history_that_lost_its_metadata_is_read_with_its_policy(self) -> None:
+        planning = Planning(policy=PlanPolicy(text="unicode"))
+        agent, _ = agent_of(planning, [("planning_setup_plan", {"objective": "Den Laden öffnen"})], "Done.")
+        assert text_of(planning.session_of(bare(run(agent)))) == "Den Laden öffnen (active, 0 of 0 done)"
+
     def test_the_last_messages_keep_the_plan_when_the_others_are_summarised(self) -> None:
         planning = Planning()
         agent, script = agent_of(planning, [SHOP], [mark("S001")], "Done.", "Hm.")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from copy import deepcopy
+from datetime import UTC, datetime
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from frameworks import HALF, OPEN, READ, SHOP, mark, planned, toolbox
+from pydantic import BaseModel
 
 from planning import PlanningToolsSection
 from planning.integrations import anthropic, openai
@@ -90,6 +92,17 @@ def test_the_last_message_may_be_a_clients_object_or_the_text_of_the_user() -> N
         {"role": "user", "content": f"Go\n\n{OPEN}"}
     ]
     assert openai.with_reminder("Go", planned()) == [{"role": "user", "content": f"Go\n\n{OPEN}"}]
+
+
+def test_what_a_clients_object_holds_is_sent_as_json() -> None:
+    class Message(BaseModel):
+        role: str
+        content: str
+        sent: datetime
+
+    message = Message(role="user", content="Go", sent=datetime(2026, 1, 2, tzinfo=UTC))
+    (sent,) = openai.with_reminder([message], planned())
+    assert sent == {"role": "user", "content": f"Go\n\n{OPEN}", "sent": "2026-01-02T00:00:00Z"}
 
 
 def test_without_an_active_plan_the_messages_stay_as_they_are() -> None:

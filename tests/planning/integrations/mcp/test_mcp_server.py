@@ -345,7 +345,8 @@ async def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: 
             await other.read_resource(resource.uri)
         assert resource.uri not in {each.uri for each in (await other.list_resources()).resources}
         kinds = {resource.mime_type, before.contents[0].mime_type, after.contents[0].mime_type}
-        assert kinds == {"application/json"}
+        assert (kinds, resource.name) == ({"application/json"}, "plan")
+        assert resource.description == "The plan, as JSON."
         texts = [each.contents[0].text for each in (before, after)]  # type: ignore[union-attr]  # text alone
     plan = {"objective": "Mine", "status": "active", "done": 0, "total": 0, "steps": []}
     assert [*map(json.loads, texts)] == [None, plan]

@@ -26,9 +26,7 @@ PROMISES = [
         "promises",
         "policies",
         "positions",
-        "killed_turn",
         "turns",
-        "going_back",
         "tools_of_others",
         "reminders",
     )

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from examples.shop import create_database
 from promises import demand, demand_readable
 
-from examples.shop import create_database
 from planning.agent import SqlDatabase
 
 CORPUS = (

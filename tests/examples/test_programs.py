@@ -16,11 +16,11 @@ import pytest
 from cli_runs import run
 from examples.filings.facts import create_database
 from examples.filings.tools import agents, filings_tools, handlers
+from examples.shop import QUESTIONS, recorded_sql
+from examples.shop import create_database as create_shop
 from postgres_server import PostgresServer
 from syrupy.assertion import SnapshotAssertion
 
-from examples.shop import QUESTIONS, recorded_sql
-from examples.shop import create_database as create_shop
 from planning.agent import SqlDatabase, build_text_to_sql_graph
 from planning.tools import Toolbox, ToolResult
 from planning.tools.ledger import tool_calls

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from chat_server import ChatServer, failure, is_silent, reply, says
 from cli_runs import ROOT, in_terminal, run, runs, started
-from syrupy.assertion import SnapshotAssertion
-
 from examples.shop import create_database
+from syrupy.assertion import SnapshotAssertion
 
 KEY = "sk-very-secret-1234"
 COUNT = "SELECT count(*) AS customers FROM customers"

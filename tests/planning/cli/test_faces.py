@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 from cli_runs import ROOT, TRIAGE, Clock, drawn, in_terminal, left_in, terminal, written_in_terminal
+from examples.shop import create_database
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from run_folders import timeless
 from syrupy.assertion import SnapshotAssertion
 
-from examples.shop import create_database
 from planning import Plan, PlanStep
 from planning.cli.ask import answer_lines, csv_lines, laid_out
 from planning.cli.faces import Lines, Live, frame

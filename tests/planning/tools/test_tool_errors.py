@@ -66,7 +66,10 @@ class Unspeakable(Exception):
     def __str__(self) -> str:
         raise self.error
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        if isinstance(self.error, Exception):
+            raise self.error
+        return "Unspeakable"  # asyncio reads it, and does not survive what is no Exception
 
 
 @dataclass

@@ -142,9 +142,13 @@ def axe() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files of slow tests: at the end, one processor would wait for the other."""
+    """Begin with the files of slow tests: at the end, one processor would wait for the other.
+
+    Faults at any moment come last: they may leave an exception that is being handled for good.
+    """
     slow = {item.path for item in items if is_slow(item)}
-    items.sort(key=lambda item: item.path not in slow)
+    last = {item.path for item in items if item.get_closest_marker("interrupting") is not None}
+    items.sort(key=lambda item: 2 if item.path in last else item.path not in slow)
 
 
 def is_slow(item: pytest.Item) -> bool:

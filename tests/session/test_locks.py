@@ -38,7 +38,7 @@ def use(lock: ProcessLock, ended: list[str]) -> None:
 
 
 @pytest.mark.interrupting
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of what was interrupted before
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_lock_is_free_at_once_wherever_an_exception_comes() -> None:
     lock = ProcessLock()
     use(lock, [])

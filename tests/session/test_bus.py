@@ -87,6 +87,7 @@ os.waitpid(pid, 0)
 print(len(ids), {each.version for each in ids})
 """
     assert printed(program) == "4 {4}\n"
+    assert SessionEvent().event_id.version == 4
 
 
 # The bus

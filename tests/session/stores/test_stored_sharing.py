@@ -216,6 +216,15 @@ def test_a_subscriber_may_write_to_another_session_of_the_store(place: Place) ->
     assert texts(second) == ["0", "1", "2"]
 
 
+def test_a_child_in_a_store_names_its_parent(place: Place) -> None:
+    store = place.open()
+    child = registered(Session(session_id="child", store=store, parent=open_session(store)))
+    child.dispatch(Note("a"))
+    head = store.head("child")
+    assert head is not None
+    assert head.parent == "run-7"
+
+
 @pytest.mark.parametrize("versions", [0, 1, 2, 5])
 def test_a_session_that_was_deleted_is_lost_to_those_that_have_it_and_is_not_taken_for_the_next(
     place: Place, versions: int

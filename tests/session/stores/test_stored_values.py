@@ -408,6 +408,9 @@ def test_arguments_and_results_of_types_that_are_not_registered_keep_their_field
 def test_the_json_form_of_keys_and_the_bytes_that_forms_may_take() -> None:
     assert json_form({Shade.DARK: 1, (1, 2): 2, 5: 3}) == {"dark": 1, "(1, 2)": 2, "5": 3}
     assert json_form([10**3_000 - 1, 10**3_000]) == [10**3_000 - 1, hex(10**3_000)]
+    measured = JsonForms(strict=False, limit=1_000)
+    assert measured.of(bytearray(b"a\xff")) == r"a\xff"
+    assert JsonForms(strict=False, limit=measured.spent).of(bytearray(b"a\xff")) == r"a\xff"
     forms = JsonForms(strict=True, limit=1_000)
     assert (forms.of(["x"]), 0 < forms.spent < 1_000) == (["x"], True)
     with pytest.raises(JsonTooLarge, match=r"^is too large$"):

@@ -42,6 +42,7 @@ of_agent_tool = pytest.mark.filterwarnings("ignore:The `plugins` argument is dep
 
 async def test_an_agent_that_is_transferred_to_works_on_the_plan() -> None:
     planning = PlanningToolset()
+    assert planning.name == "planning"
     helper = LlmAgent(name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]), tools=[planning])
     model = ScriptedLlm(script=[turn(SHOP), turn(("transfer_to_agent", {"agent_name": "helper"}))])
     clerk = LlmAgent(name="clerk", model=model, tools=[planning], sub_agents=[helper])

@@ -96,6 +96,8 @@ class TestMerge:
         changed = {"session_id": "shop", "since": "2026-01-01T00:00:01+00:00", "version": 1}
         idle = {"session_id": "shop", "since": "2026-01-01T00:00:00+00:00", "version": 0}
         assert merge(idle, changed) == merge(changed, idle) == changed
+        later = {**idle, "version": 2}
+        assert (merge(changed, later), merge(later, changed)) == (later, changed)
 
     def test_no_position_gives_way_to_one(self) -> None:
         first = position_of(planned())

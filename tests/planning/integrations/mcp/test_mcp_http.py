@@ -100,8 +100,10 @@ async def test_an_ipv6_address_is_in_brackets() -> None:
 
 def test_beyond_this_machine_a_token_is_required() -> None:
     for host in (EVERYWHERE, "::", "192.0.2.7", "plans.example"):
-        with pytest.raises(ValueError, match=r" is reached from other machines: it needs a token$"):
+        with pytest.raises(ValueError, match=r".") as refused:
             http_app(build_server(), host=host)
+        said = f"a server on {host} is reached from other machines: it needs a token"
+        assert str(refused.value) == said
     with pytest.raises(ValueError, match=r"it needs a token$"):
         http_app(build_server(), token="")
     assert list(map(is_loopback, ["localhost", "127.0.0.9", "::1", "10.0.0.1"])) == [True, True, True, False]

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from session_records import Note, Ping, Thing, elsewhere, texts
+from session_records import Count, Note, Ping, Thing, elsewhere, texts
 from store_places import (
     BUSY,
     PLAN,
@@ -227,8 +227,9 @@ def test_a_child_in_a_store_names_its_parent(place: Place) -> None:
 
 @pytest.mark.parametrize("versions", [0, 1, 2, 5])
 def test_a_session_that_was_deleted_is_lost_to_those_that_have_it_and_is_not_taken_for_the_next(
-    place: Place, versions: int
+    place: Place, versions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 1)
     store, beside = place.open(), place.open()
     old = open_session(store)
     old.dispatch(Note("old"))
@@ -245,6 +246,8 @@ def test_a_session_that_was_deleted_is_lost_to_those_that_have_it_and_is_not_tak
         old.refresh,
         reader.history,
         lambda: texts(reader),
+        lambda: reader.select_latest(Count),
+        lambda: reader.at(1).select_latest(Count),
         lambda: texts(reader.at(1)),
         lambda: texts(reader.at(2)),
         lambda: reader.at(1).select_all(Ping),
@@ -263,6 +266,20 @@ def test_a_session_that_was_deleted_is_lost_to_those_that_have_it_and_is_not_tak
     again.dispatch(Note("again"))
     assert refused(old.refresh) == "session 'run-7' was replaced by another: open it again"
     assert store.verify("run-7") == versions + 2
+
+
+def test_the_checkpoint_of_another_session_at_the_same_version_is_not_read(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 1)
+    store = place.open()
+    open_session(place.open()).dispatch(Count(1))
+    reader = open_session(store)
+    place.open().delete("run-7")
+    open_session(place.open()).dispatch(Count(9))
+    assert refused(lambda: reader.select_latest(Count)) == (
+        "session 'run-7' was replaced by another: open it again"
+    )
 
 
 def test_another_session_is_read_by_the_reducers_of_this_one(

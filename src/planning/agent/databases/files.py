@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import _thread
 import os
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from planning.agent.databases.base import database_tools
@@ -64,8 +65,10 @@ class _Reader:
         self.current: _Question | None = None
         self.lock = Lock()
         self.jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        threads: list[int] = []
+        self.close = weakref.finalize(self, _close, file, self.jobs, threads, os.getpid())
         # Ctrl-C in the start of a threading.Thread may leave its locks locked for ever.
-        _thread.start_new_thread(_serve, (self.jobs, file.rest))
+        _thread.start_new_thread(_serve, (self.jobs, file.rest, threads))
 
     def stop(self, question: _Question) -> None:
         """Stop a question, unless the thread is already at another one."""
@@ -73,14 +76,6 @@ class _Reader:
             if self.current is question:
                 self.file.deadline = 0.0
                 self.file.interrupt()
-
-    def close(self) -> None:
-        self.file.close()
-        self.jobs.put(None)
-
-    def __del__(self) -> None:
-        if hasattr(self, "jobs"):  # Ctrl-C may come before they are made
-            self.close()
 
 
 class Readers:
@@ -147,7 +142,26 @@ class Readers:
             reader.close()
 
 
-def _serve(jobs: SimpleQueue[Callable[[], None] | None], rest: Callable[[], None]) -> None:
+def _close(
+    file: OpenDatabase, jobs: SimpleQueue[Callable[[], None] | None], threads: list[int], process: int
+) -> None:
+    """Close a file once its thread is over: DuckDB crashes when the program ends while it is called."""
+    if process != os.getpid():
+        return  # the thread and the file are the parent's
+    jobs.put(None)
+    for tick in range(_GRACE):
+        if not threads or _thread.get_ident() in threads:
+            file.close()
+            return
+        file.deadline = 0.0
+        file.interrupt()
+        sleep(min(_SHORT_WAIT, 0.001 * 2**tick))
+
+
+def _serve(
+    jobs: SimpleQueue[Callable[[], None] | None], rest: Callable[[], None], threads: list[int]
+) -> None:
+    threads.append(_thread.get_ident())
     while True:
         try:
             job = jobs.get(timeout=_IDLE)
@@ -155,9 +169,10 @@ def _serve(jobs: SimpleQueue[Callable[[], None] | None], rest: Callable[[], None
             rest()
             job = jobs.get()
         if job is None:
-            return
+            break
         job()
         del job  # it holds the reader, which could not be collected
+    threads.clear()
 
 
 def _wait(question: _Question, until: float) -> bool:

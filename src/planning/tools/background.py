@@ -114,10 +114,9 @@ class _ToolTask(asyncio.Task[Any]):
         """Cancel it, and wait a moment for its clean-up, which may run on afterwards."""
         self.is_given_up = True
         self.cancel()
-        # Nothing else need refer to it; and asyncio reports an error that is not read.
+        # Nothing else need refer to it.
         timer = self.get_loop().call_later(_LONGEST, self.cancel)
         self.add_done_callback(lambda _task: timer.cancel())
-        self.add_done_callback(lambda task: task.cancelled() or task.exception())
         await asyncio.wait([self], timeout=_CLEAN_UP)
 
 

@@ -111,6 +111,7 @@ class FolderStore(Store):
         with suppress(FileNotFoundError):
             (self.folder / str(session_id)).rename(gone)
             shutil.rmtree(gone)
+        super().delete(session_id)
         return was_there
 
     def _names(self, session_id: SessionId, kind: str, last: int, first: int = 0) -> list[str]:

@@ -175,7 +175,13 @@ class Store(ABC):
 
     @abstractmethod
     def delete(self, session_id: SessionId) -> bool:
-        """Delete a session; False if there was none. Its forks stay whole."""
+        """Delete a session; False if there was none. Its forks stay whole.
+
+        A store of your own calls this at the end: who opens the id from then on begins anew, even where the old
+        session is still open here.
+        """
+        self.states.pop(str(session_id), None)
+        return False
 
     def claims(self, session_id: SessionId) -> Sequence[tuple[str, int]]:  # noqa: ARG002 - as lock
         """The claims of a session: each name, and the version at which it was recorded. For ``copy_session``.

@@ -178,7 +178,8 @@ class MemoryStore(Store):
         with self.lock(session_id), self._guard.lock:
             was_there = self._kept.pop(str(session_id), None) is not None
             self._claims.pop(str(session_id), None)
-            return was_there
+        super().delete(session_id)
+        return was_there
 
     def _changes(self, session_id: SessionId) -> list[StoredChange]:
         kept = self._kept.get(str(session_id))

@@ -174,6 +174,7 @@ class SqlStore(Store):
             run("DELETE FROM {s}changes WHERE session = ?", key)
             run("DELETE FROM {s}checkpoints WHERE session = ?", key)
             run("DELETE FROM {s}claims WHERE id = ?", str(session_id))
+        super().delete(session_id)
         return there is not None
 
     # Reading

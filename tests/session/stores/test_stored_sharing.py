@@ -268,6 +268,20 @@ def test_a_session_that_was_deleted_is_lost_to_those_that_have_it_and_is_not_tak
     assert store.verify("run-7") == versions + 2
 
 
+def test_who_opens_a_deleted_session_begins_anew_while_the_old_one_is_open(place: Place) -> None:
+    store = place.open()
+    old = open_session(store)
+    old.dispatch(Note("old"))
+    assert store.delete("run-7")
+    again = open_session(store)
+    assert (texts(again), again.version) == ([], 0)
+    again.dispatch(Note("new"))
+    assert texts(again) == ["new"]
+    assert refused(partial(old.dispatch, Note("never"))) == (
+        "session 'run-7' was replaced by another: open it again"
+    )
+
+
 def test_the_checkpoint_of_another_session_at_the_same_version_is_not_read(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from planning.agent.sql.columns import (
     FOREIGN_TYPES,
     Columns,
     Node,
+    Rows,
     TableSource,
     Values,
     kind_of,
@@ -33,7 +34,9 @@ Problem = tuple[str, ...]
 _EQUAL: Final = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
 _SAFE: Final = (exp.NullSafeEQ, exp.NullSafeNEQ)
 _COMPARING: Final = (*_EQUAL, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Case)
+_MIRRORED: Final = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE}
 _MATCHING: Final = (exp.Like, exp.ILike, exp.Glob)
+_EQUALITY: Final = (exp.EQ, exp.NullSafeEQ)
 _COUNTING: Final = (*ARITHMETIC, exp.Sum, exp.Avg, exp.Abs, exp.Round)
 _DATE_FUNCTION: Final = re.compile(
     r"(strftime|date|datetime|time|julianday|unixepoch|format|printf)\(", re.IGNORECASE
@@ -52,6 +55,7 @@ _DAY: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _ISO: Final = {"date": _DAY, "date with a time": f"{_DAY} *", "date with T": f"{_DAY}T*"}
 """A description of the values of some kinds."""
 _MOST_LISTED: Final = 5
+_MOST_SORTED: Final = 10_000
 
 
 def wrong_answer(columns: Columns) -> str | None:
@@ -175,7 +179,10 @@ def _find_arithmetic(columns: Columns, node: Node) -> Problem | None:
     """Arithmetic on dates, times or text."""
     if _is_guarded(node):
         return None
-    for side in [each for each in (node.this, node.args.get("expression")) if each is not None]:
+    sides: list[Node] = [node.this, node.args.get("expression")]
+    if isinstance(node, exp.Anonymous):  # sqlglot has no class for TOTAL
+        sides = node.expressions if node.name.upper() == "TOTAL" else []
+    for side in [each for each in sides if each is not None]:
         kinds = columns.kinds(side)
         if (
             kinds
@@ -229,6 +236,8 @@ def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> P
         return _mismatch(columns, kind, first, second, kinds, is_first=True)
     if kinds == {"number"} and "number" not in others:
         return _mismatch(columns, kind, second, first, others, is_first=False)
+    if kinds == others == {"digits"}:
+        return _find_letters(columns, kind, first, second)
     if "number" in kinds | others or not _is_respelled(columns, kind, first, second, kinds, others):
         return None
     for side, (of, *_) in ((first, kinds), (second, others)):
@@ -240,7 +249,7 @@ def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> P
 
 def _is_plain(columns: Columns, kind: type[Node], first: Node, second: Node) -> bool:
     """True if two columns of one declared type are joined, or a word is looked for in a column of text."""
-    if kind is not exp.EQ:
+    if kind not in _EQUALITY:
         return False
     types, word = [columns.affinity(each) for each in (first, second)], second.unnest()
     is_word = isinstance(word, exp.Literal) and word.is_string and kind_of(word.name) == "text"
@@ -256,7 +265,7 @@ def _mismatch(
         if not is_written:
             is_wrong = not columns.is_any(text, _IS_NUMBER)
         else:  # a word that a column of numbers does not have is right in <>
-            is_wrong = bool(kinds & DATES) or kind is exp.EQ
+            is_wrong = bool(kinds & DATES) or kind in _EQUALITY
             is_wrong = is_wrong and not columns.is_any(number, "typeof({0}) = 'text'")
         return ("date and number" if kinds & DATES else "never", *words) if is_wrong else None
     values = Values(columns)
@@ -266,15 +275,59 @@ def _mismatch(
     if not is_taken and not values.rows("1", f"{other} = (CAST({other} AS TEXT) || '')"):
         return "written" if is_written else "string", *words
     here, meant = (
-        columns.text(
-            kind(
-                this=exp.Var(this=side if is_first else other),
-                expression=exp.Var(this=other if is_first else side),
-            )
-        )
-        for side in (held, as_number)
+        _written(columns, kind, *((side, other) if is_first else (other, side))) for side in (held, as_number)
     )
     return ("letters", *words) if values.rows("1", f"{is_digits} AND ({here}) <> ({meant})") else None
+
+
+def _written(columns: Columns, kind: type[Node], first: str, second: str) -> str:
+    return columns.text(kind(this=exp.Var(this=first), expression=exp.Var(this=second)))
+
+
+def _find_letters(columns: Columns, kind: type[Node], first: Node, second: Node) -> Problem | None:
+    """Two numbers as text, as the month '03' and '3', that are equal or in order only as numbers."""
+    if isinstance(first.unnest(), exp.Literal):
+        if isinstance(second.unnest(), exp.Literal):
+            return None
+        first, second, kind = second, first, _MIRRORED.get(kind, kind)
+    if not issubclass(kind, _EQUAL) and isinstance(first.unnest(), exp.Column) and _has_codes(columns, first):
+        return None
+    values = Values(columns, is_whole=True)
+    sides = [values.write(side) for side in (first, second)]
+    are_digits = " AND ".join(map(_IS_DIGITS.format, sides))
+    here = _written(columns, kind, *sides)
+    meant = _written(columns, kind, *(f"CAST({side} AS NUMERIC)" for side in sides))
+    if not values.rows("1", f"{are_digits} AND ({here}) <> ({meant})"):
+        return None
+    is_found = kind in _EQUALITY and values.rows("1", f"{are_digits} AND {here}")
+    return None if is_found else ("letters", columns.text(first), columns.text(second))
+
+
+def _has_codes(columns: Columns, node: Node) -> bool:
+    """Whether digits are no numbers: those of some values begin with a 0."""
+    return columns.is_any(node, "{0} GLOB '0[0-9]*'")
+
+
+def _find_order(columns: Columns, node: Node) -> Problem | None:
+    """The first or last of numbers as text, where '10' comes before '9'; or a string that sorts nothing."""
+    value, is_sort = node.this, isinstance(node, exp.Ordered)
+    written = f"ORDER BY {columns.text(node)}" if is_sort else columns.text(node)
+    if is_sort and value.is_string:
+        return "fixed", written, value.name
+    select = node.find_ancestor(exp.Query)
+    is_whole = is_sort and (isinstance(_around(node.parent), exp.Window) or not select.args.get("limit"))
+    if is_whole or node.expressions or columns.kinds(value) != {"digits"} or _has_codes(columns, value):
+        return None
+    values = Values(columns, is_whole=True)
+    held = values.write(value)
+    (is_mixed,) = values.rows(f"DISTINCT {held}", _IS_DIGITS.format(held), _MOST_SORTED, _is_out_of_order)[0]
+    return ("order", columns.text(value), written) if is_mixed else None
+
+
+def _is_out_of_order(rows: Rows) -> Rows:
+    """Whether some strings are in another order than their numbers."""
+    numbers = [float(text) for text in sorted(str(row[0]) for row in rows)]
+    return [[numbers != sorted(numbers)]]
 
 
 def _is_respelled(
@@ -499,6 +552,8 @@ _SENTENCES: Final = {
     "letters": (
         "{0} is text, and compared with the number {1} letter by letter; write CAST({0} AS NUMERIC) for {0}"
     ),
+    "order": "{0} is text, and in {1} '10' comes before '9'; write CAST({0} AS NUMERIC) for {0}",
+    "fixed": "{0} sorts by a string, which is one for all rows; write {1} without quotes for a column",
     "spelling": (
         "{0} and {1} are dates in two spellings, compared letter by letter; write both in one, as with "
         "date({0})"
@@ -529,9 +584,10 @@ _EVERYWHERE: Final = ("sqlite", "duckdb", "postgres")
 _RULES: Final[tuple[Rule, ...]] = (
     ((*_COMPARING, *_MATCHING), _null, _EVERYWHERE),
     ((exp.Not, exp.NEQ), _null_of_query, _EVERYWHERE),
-    (_COUNTING, _find_arithmetic, _SQLITE),
+    ((*_COUNTING, exp.Anonymous), _find_arithmetic, _SQLITE),
     ((exp.Where, exp.Having, exp.And, exp.Or, exp.Not, exp.If), _true, _SQLITE),
     (_COMPARING, _find_comparison, _SQLITE),
+    ((exp.Max, exp.Min, exp.Ordered), _find_order, _SQLITE),
     ((exp.TimeToStr, exp.Anonymous, exp.Date, exp.Format), _find_lost, _SQLITE),
     ((exp.Cast,), _cast, _SQLITE),
     ((exp.Select,), _any_row, _SQLITE),

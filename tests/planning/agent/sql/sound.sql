@@ -218,3 +218,12 @@ SELECT 1 WHERE NULL IS NULL
 VALUES (1, NULL), (2, 'x')
 SELECT count(CASE status WHEN code THEN 1 END) FROM orders
 SELECT count(CASE WHEN status = 'open' AND flag THEN 1 END) FROM orders
+SELECT total(total) FROM orders
+SELECT max(zip), min(year_text) FROM orders
+SELECT zip FROM orders ORDER BY zip LIMIT 3
+SELECT id || '' AS key FROM orders ORDER BY key
+SELECT count(*) FROM orders WHERE zip BETWEEN '1' AND '3'
+SELECT count(*) FROM customers WHERE zip = '00037'
+SELECT count(*) FROM orders WHERE strftime('%m', placed) IN ('03', '04')
+SELECT count(*) FROM orders WHERE year_text > '2022'
+SELECT count(*) FROM orders WHERE zip = '5' AND year_text = '2023'

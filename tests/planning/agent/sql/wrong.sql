@@ -133,3 +133,15 @@ SELECT count(*) FROM orders WHERE (strftime('%Y', placed), qty) IN ((2023, 5))
 SELECT count(*) FROM orders WHERE strftime('%Y', placed) IS 2023
 SELECT count(*) FROM orders WHERE strftime('%Y', placed) IN (SELECT 2023)
 SELECT CASE NULL WHEN ref THEN 1 ELSE 0 END FROM orders
+SELECT total(placed) FROM orders
+SELECT count(*) FROM orders WHERE qty IS 'many'
+SELECT min(x) FROM (SELECT ref || '' AS x FROM orders)
+SELECT max(weight_kg) FROM (SELECT ref || '.50' AS weight_kg FROM orders)
+SELECT id FROM (SELECT id, id || '' AS key FROM orders) ORDER BY key DESC LIMIT 3
+SELECT first FROM customers ORDER BY 'first'
+SELECT count(*) FROM orders WHERE strftime('%m', placed) = '3'
+SELECT count(*) FROM orders WHERE '3' < strftime('%m', placed)
+SELECT count(*) FROM orders WHERE strftime('%d', placed) IN ('1', '2')
+SELECT count(*) FROM orders WHERE strftime('%m', placed) <> '3'
+SELECT count(*) FROM customers WHERE zip = '37'
+SELECT count(*) FROM (SELECT id || '' AS key FROM orders) WHERE key BETWEEN '9' AND '20'

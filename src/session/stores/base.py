@@ -177,8 +177,8 @@ class Store(ABC):
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; False if there was none. Its forks stay whole.
 
-        A store of your own calls this at the end: who opens the id from then on begins anew, even while the
-        old session is open here.
+        A store of your own calls this at the end: whoever opens the id from then on gets a new session, even
+        while the old one is open here.
         """
         self.states.pop(str(session_id), None)
         return False

@@ -275,12 +275,12 @@ def _mismatch(
     if not is_taken and not values.rows("1", f"{other} = (CAST({other} AS TEXT) || '')"):
         return "written" if is_written else "string", *words
     here, meant = (
-        _written(columns, kind, *((side, other) if is_first else (other, side))) for side in (held, as_number)
+        _write(columns, kind, *((side, other) if is_first else (other, side))) for side in (held, as_number)
     )
     return ("letters", *words) if values.rows("1", f"{is_digits} AND ({here}) <> ({meant})") else None
 
 
-def _written(columns: Columns, kind: type[Node], first: str, second: str) -> str:
+def _write(columns: Columns, kind: type[Node], first: str, second: str) -> str:
     return columns.text(kind(this=exp.Var(this=first), expression=exp.Var(this=second)))
 
 
@@ -295,8 +295,8 @@ def _find_letters(columns: Columns, kind: type[Node], first: Node, second: Node)
     values = Values(columns, is_whole=True)
     sides = [values.write(side) for side in (first, second)]
     are_digits = " AND ".join(map(_IS_DIGITS.format, sides))
-    here = _written(columns, kind, *sides)
-    meant = _written(columns, kind, *(f"CAST({side} AS NUMERIC)" for side in sides))
+    here = _write(columns, kind, *sides)
+    meant = _write(columns, kind, *(f"CAST({side} AS NUMERIC)" for side in sides))
     if not values.rows("1", f"{are_digits} AND ({here}) <> ({meant})"):
         return None
     is_found = kind in _EQUALITY and values.rows("1", f"{are_digits} AND {here}")
@@ -304,7 +304,7 @@ def _find_letters(columns: Columns, kind: type[Node], first: Node, second: Node)
 
 
 def _has_codes(columns: Columns, node: Node) -> bool:
-    """Whether digits are no numbers: those of some values begin with a 0."""
+    """True if digits are codes and not numbers: some values begin with a 0."""
     return columns.is_any(node, "{0} GLOB '0[0-9]*'")
 
 
@@ -325,7 +325,7 @@ def _find_order(columns: Columns, node: Node) -> Problem | None:
 
 
 def _is_out_of_order(rows: Rows) -> Rows:
-    """Whether some strings are in another order than their numbers."""
+    """True if some strings are in a different order than their numbers."""
     numbers = [float(text) for text in sorted(str(row[0]) for row in rows)]
     return [[numbers != sorted(numbers)]]
 

@@ -177,7 +177,7 @@ class Store(ABC):
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; False if there was none. Its forks stay whole.
 
-        A store of your own calls this at the end: whoever opens the id from then on gets a new session, even
+        A store of your own calls this at the end: from then on its id is that of a new session, even
         while the old one is open here.
         """
         self.states.pop(str(session_id), None)

@@ -30,6 +30,8 @@ Rows = Sequence[Sequence[Any]]
 Tables = Sequence[Mapping[str, Any]]
 Node = Any
 """A node of sqlglot's tree, whose base class has another name in each major version."""
+Problem = tuple[str, ...]
+"""The name of a sentence on what is wrong with a statement, and the words in it."""
 
 
 def attempt(look: Callable[[], T]) -> T | None:

@@ -8,33 +8,34 @@ refuses most of this by itself: there only comparisons with NULL are looked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
 from sqlglot import exp
 
+from planning.agent.sql.any_row import calls_of, find_any_row, find_many_rows
 from planning.agent.sql.columns import (
     ARITHMETIC,
     DATES,
     FOREIGN_TYPES,
     Columns,
     Node,
+    Problem,
     Rows,
-    TableSource,
     Values,
     kind_of,
 )
 from planning.agent.sql.guard import Failure
-from planning.agent.sql.schema import DROPS, quoted
-
-Problem = tuple[str, ...]
-"""The name of a sentence, and the words in it."""
+from planning.agent.sql.schema import DROPS
 
 _EQUAL: Final = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
 _SAFE: Final = (exp.NullSafeEQ, exp.NullSafeNEQ)
 _COMPARING: Final = (*_EQUAL, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Case)
 _MIRRORED: Final = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE}
+_ORDER: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE)
+_CASES: Final = {exp.Upper: "[a-z]", exp.Lower: "[A-Z]"}
+"""The letters that a function never returns."""
 _MATCHING: Final = (exp.Like, exp.ILike, exp.Glob)
 _EQUALITY: Final = (exp.EQ, exp.NullSafeEQ)
 _COUNTING: Final = (*ARITHMETIC, exp.Sum, exp.Avg, exp.Abs, exp.Round)
@@ -158,7 +159,7 @@ def _null_of_query(columns: Columns, node: Node) -> Problem | None:
         column = named.selects[0].unalias()
         empty, plain = column.copy().is_(exp.Null()), named.copy()
         if not plain.args.get("limit"):
-            asked = plain.having(empty) if any(_calls(column)) else plain.where(empty)
+            asked = plain.having(empty) if any(calls_of(column)) else plain.where(empty)
             asked.set("order", None)
             asked.set("expressions", [exp.Literal.number(1)])
             return ("query", columns.text(node)) if columns.ask_within(asked, node) else None
@@ -208,6 +209,20 @@ def _true(columns: Columns, node: Node) -> Problem | None:
     return None
 
 
+def _find_alone(columns: Columns, node: Node) -> Problem | None:
+    """A number or a string as a condition, as in ``x = 1 OR 2``."""
+    for side in (node.this, node.expression):
+        value = side.unnest()
+        if isinstance(value, exp.Literal) and (value.is_string or value.name not in {"0", "1"}):
+            return "alone", columns.text(value), columns.text(node)
+    return None
+
+
+def _find_chain(columns: Columns, node: Node) -> Problem | None:
+    """A comparison of the result of a comparison, as in ``1 < x < 3``."""
+    return ("chain", columns.text(node), columns.text(node.this)) if isinstance(node.this, _ORDER) else None
+
+
 def _is_guarded(node: Node, *, in_coalesce: bool = False) -> bool:
     """True if a node is computed only if a condition is true, which a sample does not show."""
     while node is not None and not isinstance(node, (exp.Query, exp.Connector)):
@@ -229,6 +244,11 @@ def _find_comparison(columns: Columns, node: Node) -> Problem | None:
 def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> Problem | None:
     if _is_null(first) or _is_null(second) or _is_plain(columns, kind, first, second):
         return None
+    for value, literal in ((first, second.unnest()), (second, first.unnest())):
+        if isinstance(literal, exp.Literal) and literal.is_string:
+            found = _find_form(columns, kind, value, literal)
+            if found is not None:
+                return found
     kinds, others = columns.kinds(first), columns.kinds(second)
     if not kinds or not others or "blob" in kinds | others:
         return None
@@ -245,6 +265,35 @@ def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> P
         if is_column and columns.is_any(side, f"{{0}} NOT GLOB '{_ISO[of]}'"):
             return None
     return "spelling", columns.text(first), columns.text(second)
+
+
+def _find_form(columns: Columns, kind: type[Node], value: Node, literal: Node) -> Problem | None:
+    """A string in a form that the result of a function never has, as 'March' or '3' for a month."""
+    bare, is_equality = value.unnest(), issubclass(kind, _EQUAL)
+    for function, pattern in _CASES.items():
+        if is_equality and isinstance(bare, function) and re.search(pattern, literal.name):
+            return "case", columns.text(value), columns.text(literal)
+    if not isinstance(bare, exp.TimeToStr) and columns.kinds(value) != {"time"}:
+        return None
+    values = Values(columns)
+    held = values.write(value)
+    for form, example in values.rows(f"DISTINCT {held}", f"{held} <> ''", _MOST_SORTED, _find_one_form):
+        widths, written = ([*map(len, re.findall(r"\d+", text))] for text in (example, literal.name))
+        is_same = _form(literal.name) == form if is_equality else written == widths[: len(written)] != []
+        if not is_same:
+            return "form", columns.text(value), example, columns.text(literal)
+    return None
+
+
+def _form(text: str) -> str:
+    """A string with 9 for each digit, and one a for letters."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d", "9", text))
+
+
+def _find_one_form(rows: Rows) -> Rows:
+    """The form that all strings have, with one of them; nothing if they have several."""
+    texts = [str(row[0]) for row in rows]
+    return [[_form(texts[0]), texts[0]]] if len({*map(_form, texts)}) == 1 else []
 
 
 def _is_plain(columns: Columns, kind: type[Node], first: Node, second: Node) -> bool:
@@ -409,124 +458,6 @@ def _find_division(columns: Columns, node: Node) -> Problem | None:
     return ("division", columns.text(node), first, second) if is_rest else None
 
 
-# Columns of any row
-
-_ONE_VALUE: Final = "count({0}) IN (0, count(*)) AND min({0}) IS max({0})"
-_OTHERS: Final = re.compile(r"TOTAL|JSONB?_GROUP_(?:ARRAY|OBJECT)", re.IGNORECASE)
-"""Aggregates that sqlglot has no class for."""
-
-
-def _any_row(columns: Columns, node: exp.Select) -> Problem | None:
-    """A column that is neither grouped by nor aggregated, and has several values in a group.
-
-    SQLite takes it from any row; beside a single min() or max() from the row with that value
-    (https://www.sqlite.org/lang_select.html#bareagg).
-    """
-    group, having, order = (node.args.get(name) for name in ("group", "having", "order"))
-    aliases = {each.alias.lower(): each.unalias() for each in node.expressions if each.alias}
-    terms = [having.this] if having else []
-    terms += (
-        [each.this for each in order.expressions if columns.text(each.this).lower() not in aliases]
-        if order
-        else []
-    )
-    calls = [call for place in (*node.expressions, *terms) for call in _calls(place)]
-    peaks = [each for each in calls if isinstance(each, (exp.Min, exp.Max))]
-    is_of_one_row = len({*map(columns.text, peaks)}) == 1 and not isinstance(peaks[0].this, exp.Distinct)
-    if is_of_one_row or not (calls or group):
-        return None
-    places = [*node.expressions, *(terms if group else terms[: 1 if having else 0])]
-    items = [_resolve(columns, item.unnest(), node, aliases) for item in (group.expressions if group else ())]
-    bare = dict[str, str]()  # a check, and the column as it was written
-    for place in places:
-        for spelled, written in _bare(columns, place.unalias(), node, items, {*map(id, calls)}):
-            bare.setdefault(_ONE_VALUE.format(spelled) if spelled else "count(*) < 2", written)
-    if not bare:
-        return None
-    whens = " ".join(f"WHEN NOT ({check}) THEN {place}" for place, check in [*enumerate(bare)][::-1])
-    asked = node.copy()
-    for part in ("order", "limit", "offset", "distinct", "with_"):
-        asked.set(part, None)
-    if having is not None and any(_bare(columns, having.this, node, items, {*map(id, calls)})):
-        asked.set("having", None)
-    asked.append("expressions", exp.alias_(exp.Var(this=f"CASE {whens} END"), "any row", quoted=True))
-    found = exp.column("any row", quoted=True)
-    place = columns.ask_within(
-        exp.select(found).from_(asked.subquery()).where(exp.not_(found.is_(exp.Null()))), node
-    )
-    if place is None:
-        return None
-    name = [*bare.values()][place]
-    return ("any row", name) if name else ("any rows",)
-
-
-def _calls(place: Node) -> Iterator[Node]:
-    """The aggregates of its own SELECT in an expression, without those of windows."""
-    for node in place.walk(prune=lambda node: isinstance(node, exp.Query)):
-        is_call = isinstance(node, exp.AggFunc) or (
-            isinstance(node, exp.Anonymous) and _OTHERS.fullmatch(node.name) is not None
-        )
-        outside = node.parent if isinstance(node.parent, exp.Filter) else node
-        if is_call and not isinstance(outside.parent, exp.Window):
-            yield outside
-
-
-def _resolve(columns: Columns, item: Node, node: exp.Select, aliases: Mapping[str, Node]) -> Node:
-    """The meaning of an item of GROUP BY: a number or an alias is something that is selected."""
-    if item.is_int and 0 < int(item.name) <= len(node.expressions):
-        return node.expressions[int(item.name) - 1].unalias().unnest()
-    is_alias = isinstance(item, exp.Column) and columns.tree.owner(item)[1] is None
-    return aliases.get(columns.text(item).lower(), item).unnest() if is_alias else item
-
-
-def _bare(
-    columns: Columns, place: Node, node: exp.Select, items: list[Node], calls: set[int]
-) -> Iterator[tuple[str, str]]:
-    """The columns of a SELECT that an expression reads outside of aggregates and of what is grouped by.
-
-    For each how it can be written, and how it was; both are empty for all columns of what has unknown ones.
-    """
-    select = columns.tree.selects[id(node)]
-    grouped = [
-        (each.name.lower(), columns.tree.owner(each)[1]) for each in items if isinstance(each, exp.Column)
-    ]
-
-    def text(each: Node) -> str:
-        """An expression, without the name of the table if it is the only one."""
-        table = rf"\b{re.escape(next(iter(select.sources)))}\." if len(select.sources) == 1 else r"\Z."
-        return re.sub(table, "", columns.text(each), flags=re.IGNORECASE)
-
-    texts = {text(each) for each in items}
-    aliases = {each.alias.lower() for each in node.expressions if each.alias}
-
-    def is_kept(name: str, source: TableSource | None) -> bool:
-        key = source.key if source is not None else ()
-        return (name, source) in grouped or (
-            bool(key) and all((each.lower(), source) in grouped for each in key)
-        )
-
-    def is_whole(each: Node) -> bool:
-        return id(each) in calls or (any(type(each) is type(item) for item in items) and text(each) in texts)
-
-    for each in place.walk(prune=is_whole):
-        if is_whole(each):
-            continue
-        if (isinstance(each, exp.Star) and each.parent is node) or (
-            isinstance(each, exp.Column) and each.is_star
-        ):
-            for source in select.starred(each):
-                names = source.columns or ("",)
-                for name in names if len({name.lower() for name in names}) == len(names) else [""]:
-                    if not is_kept(name.lower(), source):
-                        of = f"{quoted(source.alias)}." if source.alias else ""
-                        yield (f"{of}{quoted(name)}" if name else ""), name
-        elif isinstance(each, exp.Column):
-            owner, of_source = columns.tree.owner(each)
-            is_column = of_source is not None or bool(each.table) or each.name.lower() not in aliases
-            if owner is select and is_column and not is_kept(each.name.lower(), of_source):
-                yield columns.text(each), columns.text(each)
-
-
 # The rules
 
 _SENTENCES: Final = {
@@ -551,6 +482,17 @@ _SENTENCES: Final = {
     "written": "{0} is a string and {1} is a number: they are never equal; write it without quotes",
     "letters": (
         "{0} is text, and compared with the number {1} letter by letter; write CAST({0} AS NUMERIC) for {0}"
+    ),
+    "alone": (
+        "{0} is a condition of its own in {1}, and the same for all rows; compare a column with it, as in "
+        "x IN (1, 2)"
+    ),
+    "chain": "{0} compares the result of {1}, which is true or false; write two comparisons with AND",
+    "case": "{0} is never equal to {1}; write it with the letters that {0} returns",
+    "form": "{0} is a string such as '{1}', and compared with {2} letter by letter; write {2} in that form",
+    "many rows": (
+        "{0} has several values, and SQLite would use any of them; write IN for =, or add ORDER BY and "
+        "LIMIT 1"
     ),
     "order": "{0} is text, and in {1} '10' comes before '9'; write CAST({0} AS NUMERIC) for {0}",
     "fixed": "{0} sorts by a string, which is one for all rows; write {1} without quotes for a column",
@@ -588,8 +530,11 @@ _RULES: Final[tuple[Rule, ...]] = (
     ((exp.Where, exp.Having, exp.And, exp.Or, exp.Not, exp.If), _true, _SQLITE),
     (_COMPARING, _find_comparison, _SQLITE),
     ((exp.Max, exp.Min, exp.Ordered), _find_order, _SQLITE),
+    ((exp.And, exp.Or), _find_alone, _EVERYWHERE),
+    (_ORDER, _find_chain, _EVERYWHERE),
+    ((exp.Subquery,), find_many_rows, _SQLITE),
     ((exp.TimeToStr, exp.Anonymous, exp.Date, exp.Format), _find_lost, _SQLITE),
     ((exp.Cast,), _cast, _SQLITE),
-    ((exp.Select,), _any_row, _SQLITE),
+    ((exp.Select,), find_any_row, _SQLITE),
 )
 _DIVISION: Final[Rule] = ((exp.Div,), _find_division, ("sqlite", "postgres"))

@@ -187,7 +187,7 @@ def test_no_connection_is_kept_for_long(shop: PostgresShop, database: SqlDatabas
 
 
 def test_a_lock_is_not_waited_for(shop: PostgresShop) -> None:
-    with psycopg.connect(shop.owner) as writer, SqlDatabase(shop.reader, timeout=1) as database:
+    with psycopg.connect(shop.owner) as writer, SqlDatabase(shop.reader, timeout=10) as database:
         writer.execute("LOCK TABLE cities")
         answer = database.execute("SELECT * FROM cities")
         locked = f"{shop.shown} is locked by another program; try again later"

@@ -227,3 +227,13 @@ SELECT count(*) FROM customers WHERE zip = '00037'
 SELECT count(*) FROM orders WHERE strftime('%m', placed) IN ('03', '04')
 SELECT count(*) FROM orders WHERE year_text > '2022'
 SELECT count(*) FROM orders WHERE zip = '5' AND year_text = '2023'
+SELECT count(*) FROM orders WHERE strftime('%Y-%m', placed) = '2022-03' OR strftime('%Y-%m', placed) > '2023'
+SELECT count(*) FROM events WHERE time(at) BETWEEN '09:00' AND '12:30'
+SELECT count(*) FROM customers WHERE upper(city) = 'OSLO' OR lower(city) IN ('rome', 'bé')
+SELECT count(*) FROM orders WHERE (1 < qty) = 1 AND 1
+SELECT count(*) FROM orders WHERE total > (SELECT avg(total) FROM orders)
+SELECT (SELECT first FROM customers c WHERE c.id = o.customer_id) FROM orders o
+SELECT count(*) FROM orders WHERE qty > (SELECT level FROM customers WHERE city = 'Oslo' AND level = 1)
+SELECT first, (SELECT total FROM orders WHERE customer_id = c.id ORDER BY id LIMIT 1) FROM customers c
+SELECT count(*) FROM (SELECT id FROM customers) AS c WHERE c.id IN (SELECT customer_id FROM orders)
+SELECT EXISTS (SELECT id FROM customers), (SELECT count(*) FROM orders), (SELECT 1 UNION SELECT 1)

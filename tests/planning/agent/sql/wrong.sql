@@ -145,3 +145,18 @@ SELECT count(*) FROM orders WHERE strftime('%d', placed) IN ('1', '2')
 SELECT count(*) FROM orders WHERE strftime('%m', placed) <> '3'
 SELECT count(*) FROM customers WHERE zip = '37'
 SELECT count(*) FROM (SELECT id || '' AS key FROM orders) WHERE key BETWEEN '9' AND '20'
+SELECT count(*) FROM orders WHERE strftime('%Y-%m', placed) = '2022-3'
+SELECT count(*) FROM orders WHERE strftime('%m', placed) IN ('March', 'April')
+SELECT count(*) FROM orders WHERE '9' > strftime('%H', sent)
+SELECT count(*) FROM events WHERE time(at) > '9:00'
+SELECT count(*) FROM events WHERE at = '9:30:00'
+SELECT count(*) FROM customers WHERE upper(city) = 'Oslo'
+SELECT count(*) FROM customers WHERE 'Rome' <> lower(city)
+SELECT count(*) FROM orders WHERE 1 < qty < 3
+SELECT count(*) FROM orders WHERE qty = 1 OR 2
+SELECT count(*) FROM orders WHERE status = 'open' OR 'void'
+SELECT count(*) FROM orders WHERE customer_id = (SELECT id FROM customers WHERE city = 'Oslo')
+SELECT first, (SELECT total FROM orders WHERE customer_id = c.id) FROM customers c
+SELECT first FROM customers ORDER BY (SELECT qty FROM orders WHERE orders.customer_id = customers.id)
+SELECT count(*) FROM orders WHERE total = (SELECT max(total) FROM orders GROUP BY status)
+SELECT (SELECT 1 UNION SELECT 2)

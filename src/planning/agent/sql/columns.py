@@ -466,7 +466,8 @@ class Values:
                 return [copied(each) for each in value]
             return self._inline(value, select, depth) if isinstance(value, exp.Expression) else value
 
-        if isinstance(node, exp.Cast) and node.is_type(*FOREIGN_TYPES):
+        is_sqlite = self._columns.dialect == "sqlite"
+        if is_sqlite and isinstance(node, exp.Cast) and node.is_type(*FOREIGN_TYPES):
             numeric = exp.DataType.build("NUMERIC", udt=True)
             return exp.Cast(this=copied(node.this), to=numeric)
         return type(node)(**{name: copied(value) for name, value in node.args.items()})

@@ -2,7 +2,7 @@
 
 They are judged by what their columns hold, which the database is asked. Where the type affinity of SQLite
 decides whether a comparison works, the database makes that comparison on the data. A database with types
-refuses most of this by itself: there only comparisons with NULL are looked for.
+refuses most of this by itself: the rules say what is looked for there.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _SAFE: Final = (exp.NullSafeEQ, exp.NullSafeNEQ)
 _COMPARING: Final = (*_EQUAL, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Case)
 _MIRRORED: Final = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE}
 _ORDER: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE)
+_PARTS: Final = (exp.TimeToStr, exp.Monthname, exp.Dayname)
 _CASES: Final = {exp.Upper: "[a-z]", exp.Lower: "[A-Z]"}
 """The letters that a function never returns."""
 _MATCHING: Final = (exp.Like, exp.ILike, exp.Glob)
@@ -235,7 +236,16 @@ def _is_guarded(node: Node, *, in_coalesce: bool = False) -> bool:
 
 def _find_comparison(columns: Columns, node: Node) -> Problem | None:
     """Text or a date compared with a number, or dates in two spellings."""
-    found = [_compare(columns, *pair) for pair in islice(_pairs(node), _MOST_LISTED)]
+    return _first(columns, node, _compare)
+
+
+def _find_forms(columns: Columns, node: Node) -> Problem | None:
+    """A string in a form that the result of a function never has, as 'March' or '3' for a month."""
+    return _first(columns, node, _find_form)
+
+
+def _first(columns: Columns, node: Node, compare: Callable[..., Problem | None]) -> Problem | None:
+    found = [compare(columns, *pair) for pair in islice(_pairs(node), _MOST_LISTED)]
     if isinstance(node, exp.In) and not isinstance(node.this, exp.Tuple) and not all(found):
         return None
     return next(filter(None, found), None)
@@ -244,11 +254,6 @@ def _find_comparison(columns: Columns, node: Node) -> Problem | None:
 def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> Problem | None:
     if _is_null(first) or _is_null(second) or _is_plain(columns, kind, first, second):
         return None
-    for value, literal in ((first, second.unnest()), (second, first.unnest())):
-        if isinstance(literal, exp.Literal) and literal.is_string:
-            found = _find_form(columns, kind, value, literal)
-            if found is not None:
-                return found
     kinds, others = columns.kinds(first), columns.kinds(second)
     if not kinds or not others or "blob" in kinds | others:
         return None
@@ -267,33 +272,35 @@ def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> P
     return "spelling", columns.text(first), columns.text(second)
 
 
-def _find_form(columns: Columns, kind: type[Node], value: Node, literal: Node) -> Problem | None:
-    """A string in a form that the result of a function never has, as 'March' or '3' for a month."""
-    bare, is_equality = value.unnest(), issubclass(kind, _EQUAL)
+def _find_form(columns: Columns, kind: type[Node], first: Node, second: Node) -> Problem | None:
+    is_second = isinstance(second.unnest(), exp.Literal)
+    value, literal = (first, second.unnest()) if is_second else (second, first.unnest())
+    if not isinstance(literal, exp.Literal) or not literal.is_string:
+        return None
+    bare, given, is_equality = value.unnest(), literal.name, issubclass(kind, _EQUAL)
     for function, pattern in _CASES.items():
-        if is_equality and isinstance(bare, function) and re.search(pattern, literal.name):
+        if is_equality and isinstance(bare, function) and re.search(pattern, given):
             return "case", columns.text(value), columns.text(literal)
-    if not isinstance(bare, exp.TimeToStr) and columns.kinds(value) != {"time"}:
+    is_time = columns.dialect == "sqlite" and ":" in given and columns.kinds(value) == {"time"}
+    if not (isinstance(bare, _PARTS) or is_time):
         return None
     values = Values(columns)
     held = values.write(value)
-    for form, example in values.rows(f"DISTINCT {held}", f"{held} <> ''", _MOST_SORTED, _find_one_form):
-        widths, written = ([*map(len, re.findall(r"\d+", text))] for text in (example, literal.name))
-        is_same = _form(literal.name) == form if is_equality else written == widths[: len(written)] != []
-        if not is_same:
-            return "form", columns.text(value), example, columns.text(literal)
-    return None
+    found = [str(row[0]) for row in values.rows(f"DISTINCT {held}", f"{held} <> ''", _MOST_SORTED)]
+    if not found or (is_equality and given in found):
+        return None
+    near = [text for text in found if text.strip().casefold() == given.strip().casefold()]
+    widths, written = ([*map(len, re.findall(r"\d+", text))] for text in (found[0], given))
+    is_same = _form(given) == _form(found[0]) if is_equality else written == widths[: len(written)] != []
+    is_known = len({*map(_form, found)}) == 1 and not is_same
+    if not (is_known or (is_equality and near)):
+        return None
+    return "form", columns.text(value), (near or found)[0], columns.text(literal)
 
 
 def _form(text: str) -> str:
     """A string with 9 for each digit, and one a for letters."""
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d", "9", text))
-
-
-def _find_one_form(rows: Rows) -> Rows:
-    """The form that all strings have, with one of them; nothing if they have several."""
-    texts = [str(row[0]) for row in rows]
-    return [[_form(texts[0]), texts[0]]] if len({*map(_form, texts)}) == 1 else []
 
 
 def _is_plain(columns: Columns, kind: type[Node], first: Node, second: Node) -> bool:
@@ -528,6 +535,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     ((exp.Not, exp.NEQ), _null_of_query, _EVERYWHERE),
     ((*_COUNTING, exp.Anonymous), _find_arithmetic, _SQLITE),
     ((exp.Where, exp.Having, exp.And, exp.Or, exp.Not, exp.If), _true, _SQLITE),
+    (_COMPARING, _find_forms, _EVERYWHERE),
     (_COMPARING, _find_comparison, _SQLITE),
     ((exp.Max, exp.Min, exp.Ordered), _find_order, _SQLITE),
     ((exp.And, exp.Or), _find_alone, _EVERYWHERE),

@@ -137,7 +137,7 @@ def find_many_rows(columns: Columns, node: exp.Subquery) -> Problem | None:
     """A query in the place of one value that has several: SQLite takes that of its first row."""
     query = node.unnest()
     is_listed = isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
-    if isinstance(node.parent, _NOT_VALUES) and not is_listed:
+    if node.parent is None or (isinstance(node.parent, _NOT_VALUES) and not is_listed):
         return None
     if not isinstance(query, exp.Query) or query.args.get("limit"):
         return None

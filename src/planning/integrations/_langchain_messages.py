@@ -31,6 +31,7 @@ from planning.tools import Tool, Toolbox, ToolContext, ToolResult
 from planning.tools.once import Turn
 from planning.tools.parameters.arguments import read_arguments
 from session import Session
+from session.json_form import json_form
 
 _TEXT, _CUT = "__text__", "__cut__"  # the arguments of a call that LangChain could not read
 _CUT_OFF = ("length", "max_tokens")
@@ -150,7 +151,11 @@ def _tool_from(tool: BaseTool) -> Tool:
     if not isinstance(tool, BaseTool):
         raise TypeError(f"expected a LangChain tool, got {type(tool).__name__}: decorate it with @tool")
 
+    is_plain = _is_plain(tool)
+
     def request(params: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
+        if is_plain and params.get("type") != "tool_call":
+            return dict(params)
         call_id = context.call_id or str(uuid4())
         return {"type": "tool_call", "name": tool.name, "args": dict(params), "id": call_id}
 
@@ -167,6 +172,16 @@ def _tool_from(tool: BaseTool) -> Tool:
     is_async = getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
     function, reads = arun if is_async else run, bool(readers([tool]))
     return Tool(tool.name, tool.description, function, parameters=parameters, read_only=reads)
+
+
+def _is_plain(tool: BaseTool) -> bool:
+    """True if a call needs no id: its result is then what the tool returned, not text."""
+    schema, is_injected = tool.tool_call_schema, bool(getattr(tool, "_injected_args_keys", ()))
+    if not isinstance(schema, dict):
+        every, shown = ([*getattr(each, "model_fields", ())] for each in (tool.get_input_schema(), schema))
+        is_injected |= every != shown
+    is_handled = tool.handle_tool_error or tool.handle_validation_error
+    return not (is_injected or is_handled) and tool.response_format == "content"
 
 
 def readers(tools: Iterable[object]) -> set[str]:
@@ -239,6 +254,10 @@ def _refusals(tool: BaseTool) -> Iterator[None]:
 
 def _value(answer: Any) -> Any:
     if not isinstance(answer, ToolMessage):
+        try:
+            json_form(answer, strict=True)
+        except Exception:  # noqa: BLE001 - LangChain's own text of what has no JSON form
+            return str(answer)
         return answer
     if answer.status == "error":
         raise ToolError(answer.text)

@@ -26,9 +26,8 @@ from planning.cli.faces import Lines, Live, frame
 from planning.cli.progress import Progress
 from planning.cli.replay import replay_lines
 from planning.cli.running import report_lines
-from planning.cli.terminal import TROUBLE, Line, as_json, lines_of
+from planning.cli.terminal import Line, as_json
 from planning.cli.transcript import Call
-from planning.errors import one_line, printable
 from planning.observe.steps import RunSteps
 from planning.workflow import StepFailure, Workflow, WorkflowResult, WorkflowStep
 from planning.workflow.run.records import WorkflowRun
@@ -210,13 +209,6 @@ def test_colours_are_forced_and_forbidden(given: dict[str, str], is_coloured: bo
     assert ("<ESC>[31m" in replayed) is is_coloured
 
 
-def test_text_for_a_terminal_cannot_act_on_it() -> None:
-    assert printable("\x1b[31mred\u202e\ud800\x9b") == "\\x1b[31mred\\u202e\\ud800\\x9b"
-    assert printable("plain [red] caf\u00e9") == "plain [red] caf\u00e9"
-    assert one_line("a\n\tb\x07") == "a |  b\\x07"
-    assert lines_of("\na\r\n\tb\n") == ["a", "    b"]
-
-
 ABCD = Workflow(steps=tuple(WorkflowStep(step_id=each, description=f"Do {each}") for each in "abcd"))
 
 
@@ -258,26 +250,6 @@ def test_the_note_of_a_step_is_short_however_large_its_output_is() -> None:
         progress, record = Progress(RunSteps(ABCD)), Clock().record
         ((text, _),) = progress.take_record(record("a", "completed", called=True, output=output))
         assert len(text) <= 120
-
-
-def plan(*statuses: str, notes: tuple[str, ...] = (), status: Any = "active") -> Plan:
-    steps = (PlanStep(f"S00{at}", f"Do {at}", None, each, notes) for at, each in enumerate(statuses, start=1))  # type: ignore[arg-type] # the tests know the words
-    return Plan("Fix it", status, tuple(steps))
-
-
-def test_a_plan_is_compared_with_the_one_before() -> None:
-    progress = Progress()
-    assert progress.take_plan(plan("in_progress", "pending")) == [
-        ("New plan: Fix it. Added S001, S002.", ""),
-        ("  S001  Do 1", ""),
-        ("  S002  Do 2", ""),
-    ]
-    noted = plan("pending", notes=("no luck",))
-    assert progress.take_plan(noted) == [("S001 pending: no luck. S002 was removed.", TROUBLE)]
-    assert progress.take_plan(noted) == [("Nothing changed.", "")]
-    assert progress.take_plan(Plan("Fix it", "abandoned")) == [("Plan abandoned.", "")]
-    assert progress.take_plan(None) == [("Plan removed.", "")]
-    assert (progress.steps, progress.title) == ([], "")
 
 
 texts = st.text(max_size=12) | st.sampled_from(["S001", "S002", "done", "\x1b[2J", "[red]", "\x9b", "\u202e"])

@@ -1,21 +1,26 @@
-"""A change in words and as JSON: what was done, and what it did to the plan and what a policy knows."""
+"""A change in words and as JSON: what was done, its calls, and what it did to the plan and the facts."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, PlanStep, RejectPlan, SetupPlan, StepStatus
+from planning.observe.calls import calls_of, characters_of
 from planning.observe.fact_words import facts_words, plan_facts, step_facts
 from planning.observe.stores import open_store
+from planning.observe.text import fitted, one_line, shortened
 from planning.observe.timeline import Changes, Moment, Recent, Timeline, between, fields_of_moment, words_of
 from planning.plan.diff import diff_plans
 from planning.plan.facts import PlanFacts, Proof
 from planning.plan.render import plan_to_dict
 from planning.policy.reducers import AskToFinish, RequestApproval, TakeNotice
+from planning.suite.events import FrameworkChange
 from planning.suite.tools import register_plan
 from planning.tools import ToolResult
 from planning.workflow import Workflow, WorkflowStep
@@ -86,6 +91,7 @@ def step(status: Any) -> StepChanged:
         (step("completed"), "Step rent completed."),
         (MemoryItem(type="input", key="rent", value="a room", step_id=None, created_at=AT), "nothing"),
         (Seen("x"), "Seen."),
+        (FrameworkChange(place="langchain:a", at="1", version=2, start=0), "nothing"),
         (Plan("Ship it", "abandoned"), "Plan abandoned."),
     ],
 )  # fmt: skip
@@ -111,30 +117,17 @@ def test_what_was_restored_comes_before_what_that_did(session: Session) -> None:
     assert words_of(newest(session)) == "Seen. Called search."
 
 
-def test_a_change_as_json_has_the_plan_before_and_after(session: Session) -> None:
+def test_a_change_as_json_has_the_plan_before_and_after(
+    session: Session, snapshot: SnapshotAssertion
+) -> None:
     with session.transaction(actor="ann", call_id="call-1") as transaction:
         transaction.dispatch(MarkStep("S001", "done", "seen"))
         transaction.dispatch(Seen("x"))
     moment = newest(session)
     fields = fields_of_moment(moment)
     assert fields.pop("at") == moment.change.at.isoformat()
-    assert fields == {
-        "version": 2,
-        "actor": "ann",
-        "call_id": "call-1",
-        "changed": True,
-        "text": "Seen. S001 done: seen.",
-        "diff": {
-            "text": "S001 done: seen.",
-            "marked": ({"step_id": "S001", "before": "pending", "after": "done"},),
-            "noted": ({"step_id": "S001", "added": ("seen",), "removed": 0},),
-        },
-        "plan": plan_to_dict(session),
-        "events": [
-            {"type": "planning.commands:MarkStep", "fields": asdict(MarkStep("S001", "done", "seen"))},
-            {"type": f"{__name__}:Seen", "fields": {"text": "x"}},
-        ],
-    }
+    assert fields["plan"] == plan_to_dict(session)
+    assert json.dumps(fields, indent=2) == snapshot
 
 
 def test_a_plan_that_no_policy_knows_is_as_it_is_in_json() -> None:
@@ -272,3 +265,83 @@ def test_the_page_has_the_same_as_fields() -> None:
     assert plan_facts(facts) == {"approval": "rejected", "reason": "too long"}
     assert plan_facts(PlanFacts(approval="waiting")) == {"approval": "waiting"}
     assert plan_facts(PlanFacts()) == {}
+
+
+# The calls in a change, and text that is cut
+
+FOUND = ToolResult(True, "found", None, None, None, 0.0123456)
+MARK = MarkStep("S001", "done")
+NOT_CALLED = ToolResult(False, "Refused, nothing changed. no", None, "no", None, float("nan"))
+
+
+def result(message: str, **more: Any) -> ToolResult:
+    return ToolResult(True, message, None, None, None, 0.5, **more)
+
+
+@pytest.mark.parametrize(
+    ("event", "shown"),
+    [
+        (ToolInvoked("search", {"q": "a", "x": None}, FOUND),
+         {"name": "search", "ms": 12.35, "arguments": '{"q":"a"}', "message": "found", "characters": 14}),
+        (ToolInvoked("search", {}, "found"),
+         {"name": "search", "arguments": "{}", "message": "found", "characters": 7}),
+        (ToolInvoked("search", "all", {"n": 1, "m": None}),
+         {"name": "search", "arguments": "all", "message": '{"n":1}', "characters": 10}),
+        (ToolInvoked("search", None, None), {"name": "search", "characters": 0}),
+        (ToolInvoked("search", {"q": "a"}, result("found", is_private=True)),
+         {"name": "search", "ms": 500.0, "private": True}),
+        (ToolFailed("search", NOT_CALLED),
+         {"name": "search", "error": "tool", "message": "Refused, nothing changed. no", "characters": 28}),
+        (ToolFailed("search", "it broke"),
+         {"name": "search", "error": "tool", "message": "it broke", "characters": 8}),
+        (ToolInvoked("planning_mark_step", MARK, result("S001 done."), MARK),
+         {"name": "planning_mark_step", "ms": 500.0, "characters": 44}),
+    ],
+)  # fmt: skip
+def test_a_call_is_shown_with_what_it_got_and_said(event: Any, shown: dict[str, Any]) -> None:
+    session = Session()
+    session.dispatch(event)
+    (change,) = session.history()
+    assert calls_of(change) == [shown]
+    assert calls_of(change, is_timed=False) == [{name: each for name, each in shown.items() if name != "ms"}]
+
+
+def test_only_the_characters_of_planning_calls_are_counted() -> None:
+    session = Session()
+    setup = SetupPlan("x")
+    with session.transaction() as transaction:
+        transaction.dispatch(ToolInvoked("search", {"q": "a"}, FOUND))
+        transaction.dispatch(ToolInvoked("planning_setup_plan", setup, result("Plan set."), setup))
+        transaction.dispatch(ToolFailed("planning_mark_step", "no"))
+    (change,) = session.history()
+    planned = sum(each["characters"] for each in calls_of(change)[1:])
+    assert (characters_of(change), planned > 20) == (planned, True)
+
+
+def test_a_text_that_is_too_long_is_cut_with_a_sign() -> None:
+    assert [shortened("abc", limit) for limit in (4, 3, 2)] == ["abc", "abc", "a\u2026"]
+
+
+PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "expected"),
+    [
+        ("\u6d4b\u8bd5\u6d4b\u8bd5", 8, "\u6d4b\u8bd5\u6d4b\u8bd5"),
+        ("\u6d4b\u8bd5\u6d4b\u8bd5", 7, "\u6d4b\u8bd5\u6d4b\u2026"),
+        ("e\u0301" * 8, 8, "e\u0301" * 8),
+        ("e\u0301" * 9, 8, "e\u0301" * 7 + "\u2026"),
+        (PERSIAN, 7, PERSIAN),
+        ("\U0001f468\u200d\U0001f469\u200d\U0001f467", 4, "\U0001f468\u2026"),
+        ("a\u202eb", 20, "a\\u202eb"),
+    ],
+)
+def test_a_text_is_cut_by_its_columns(text: str, columns: int, expected: str) -> None:
+    assert fitted(text, columns) == expected
+
+
+def test_a_line_keeps_the_joiners_and_blanks_of_a_language() -> None:
+    assert one_line("\u5168\u3000\u89d2 \u0645\u06cc\u200c\u062e\n\u202e\x1b") == (
+        "\u5168\u3000\u89d2 \u0645\u06cc\u200c\u062e | \\u202e\\x1b"
+    )

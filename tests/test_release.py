@@ -12,8 +12,6 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 # An sdist has this file, too: "|" is a slash here, and "*" a backslash.
 INDEX = "https:||token@wheels.corp.example:8443|simple".replace("|", "/")
@@ -71,40 +69,27 @@ def checked(*archives: Path) -> tuple[int, list[str]]:
     return done.returncode, (done.stdout + done.stderr).splitlines()
 
 
-@pytest.mark.parametrize("text", NAMED)
-def test_a_file_that_names_a_machine_is_refused(tmp_path: Path, text: str) -> None:
-    files = {"planning/a.py": text.encode(), "planning/b.py": b"x = 1\n"}
-    assert checked(wheel(tmp_path, files), sdist(tmp_path, files)) == (
+def test_each_file_that_names_a_machine_is_refused(tmp_path: Path) -> None:
+    files = {f"planning/{number}.py": text.encode() for number, text in enumerate(NAMED)}
+    archives = wheel(tmp_path, files), sdist(tmp_path, files)
+    assert checked(*archives) == (
         1,
         [
-            f"release: session_planning-0.2.0-py3-none-any.whl: planning/a.py names a machine: {NAMED[text]}",
-            f"release: session_planning-0.2.0.tar.gz: planning/a.py names a machine: {NAMED[text]}",
+            f"release: {archive.name}: planning/{number}.py names a machine: {named}"
+            for archive in archives
+            for number, named in enumerate(NAMED.values())
         ],
     )
 
 
 def test_the_owner_of_a_file_is_refused_where_it_is_the_user_of_this_machine(tmp_path: Path) -> None:
     archive = sdist(tmp_path, {"a.py": b""}, "zoe-builds")
-    assert checked(archive) == (
-        1,
-        ["release: session_planning-0.2.0.tar.gz: a.py names a machine: zoe-builds"],
-    )
+    assert checked(archive) == (1, [f"release: {archive.name}: a.py names a machine: zoe-builds"])
 
 
 def test_what_names_no_machine_passes(tmp_path: Path) -> None:
     files = {f"planning/{number}.md": text.encode() for number, text in enumerate(SOUND)}
     assert checked(wheel(tmp_path, files), sdist(tmp_path, files)) == (0, [])
-
-
-def test_an_archive_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    archive = wheel(tmp_path, {"planning/data.bin": os.urandom(1_000_001)})
-    assert checked(archive) == (
-        1,
-        [
-            f"release: {archive.name} has {archive.stat().st_size:,} bytes, more than 1,000,000: "
-            "leave files out, or raise the bound with a reason"
-        ],
-    )
 
 
 # The lowest versions that pyproject.toml admits

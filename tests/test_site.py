@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from browser import Browser, Page
-from test_page_reach import violations
+from test_page import violations
 
 pytestmark = pytest.mark.browser
 
@@ -112,17 +112,6 @@ def test_a_pasted_message_finds_its_entry_first(search: Page, site: Path) -> Non
         if (place := first_result(search, quote.replace("...", "value"))) not in own:
             missed[quote] = (place, own)
     assert missed == {}
-
-
-def test_the_last_line_of_a_traceback_finds_its_entry_first(search: Page, site: Path) -> None:
-    html = (site / "troubleshooting.html").read_text(encoding="utf-8")
-    first = re.findall(
-        r'<h3 id="\w+">(\w+)<(?:(?!<h[23]).)*?class="messages".*?<li>(.*?)</li>', html, re.DOTALL
-    )
-    assert len(first) > 20
-    lines = {name: f"{name}: {unescape(message).replace('...', 'value')}" for name, message in first}
-    found = {name: first_result(search, line) for name, line in lines.items()}
-    assert found == {name: f"troubleshooting.html#{name.lower()}" for name in lines}
 
 
 PAGES = [

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,20 @@ import pytest
 from cli_runs import TRIAGE, run
 from examples.filings.facts import create_database
 from examples.filings.tools import agents, filings_tools, handlers
+from examples.folder_store import FolderStore
 from examples.shop import QUESTIONS, recorded_sql
 from examples.shop import create_database as create_shop
+from hypothesis import settings
 from postgres_server import PostgresServer
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase, build_text_to_sql_graph
+from planning.testing import StoreSuite
 from planning.tools import Toolbox, ToolResult
 from planning.tools.ledger import tool_calls
 from planning.workflow import Capabilities, Workflow, run_workflow, validate_workflow
 from session import Session
-from session.stores import PostgresStore
+from session.stores import PostgresStore, Store
 
 ROOT = Path(__file__).parents[2]
 BACKGROUND = ROOT / "examples" / "background"
@@ -214,3 +218,22 @@ def test_the_background_agent_is_killed_and_resumed(provider: str, tmp_path: Pat
         "worker: S001 done: Fails on an empty name.\n"
         "worker: S002 done. Plan completed.\n"
     )
+
+
+# A store of your own passes the tests of every store
+
+
+class TestFolderStore(StoreSuite):
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+
+    @pytest.fixture(autouse=True)
+    def _few_examples(self) -> Iterator[None]:
+        before = settings.get_current_profile_name()
+        settings.load_profile("few")
+        yield
+        settings.load_profile(before)
+
+    def open(self) -> Store:
+        return FolderStore(self.folder)

@@ -108,14 +108,6 @@ def test_csv_in_a_terminal_cannot_act_on_it() -> None:
 # SQL from a file
 
 
-def test_each_attempt_has_a_statement_of_its_own() -> None:
-    lines = ["SELECT nmae FROM customers\r", " ---\t\r", "", "---", COUNT, "---", ""]
-    Path("many.sql").write_text("\n".join(lines))
-    state = final(ask("--sql-from", "many.sql", "--json"))
-    assert [each["sql"] for each in state["attempts"]] == ["SELECT nmae FROM customers"]
-    assert (state["sql_query"], state["success"]) == (COUNT, True)
-
-
 def test_no_more_rows_are_read_than_were_asked_for() -> None:
     Path("all.sql").write_text("SELECT id, status FROM orders")
     assert ask("--sql-from", "all.sql", "--max-rows", "2").endswith(

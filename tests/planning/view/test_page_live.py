@@ -13,7 +13,7 @@ import pytest
 from browser import Page
 from page_data import a_run_of, call, in_memory, of_memory, serving, waiting
 from page_stage import Opened, Stage, at
-from test_page_reach import violations
+from test_page import violations
 
 from planning import Toolbox
 from planning.plan.commands import ApprovePlan, RejectPlan, RemoveStep

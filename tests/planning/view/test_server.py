@@ -21,7 +21,7 @@ from test_page import embedded
 import planning.serving
 from planning.view import feeds, sources
 from planning.view.page import policy
-from planning.view.sources import Run, StoreSource
+from planning.view.sources import StoreSource
 from session import Session
 from session.stores import SqliteStore
 
@@ -164,30 +164,6 @@ def test_the_list_is_told_which_sessions_changed_and_which_are_new(path: Path) -
             told |= {each["id"]: each for each in next(stream)[1]}
         counts = {name: (each["done"], each["total"]) for name, each in told.items()}
         assert counts == {"nightly": (1, 2), "other": (0, 1)}
-
-
-class Counting(StoreSource):
-    """Counts how often sessions are opened."""
-
-    opened = 0
-
-    def open(self, name: str) -> Run:
-        self.opened += 1
-        return super().open(name)
-
-
-@pytest.mark.slow
-def test_two_hundred_clients_share_one_reading_of_the_session(path: Path) -> None:
-    source = Counting(path, None)
-    with serving(source) as link:
-        client = Client(link)
-        answers = [client.open("/events/nightly?after=1") for _ in range(200)]
-        mark(path)
-        for answer in answers:
-            while not answer.readline().startswith(b"id: 2"):
-                pass
-            answer.close()
-    assert source.opened == 1
 
 
 @pytest.mark.slow

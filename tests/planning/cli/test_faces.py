@@ -245,13 +245,6 @@ def test_lines_stay_aligned_whatever_the_alphabet_of_the_ids() -> None:
     assert lines == ["\u6d4b\u8bd5  running   x", "e\u0301     running   x", "abcd  running   x"]
 
 
-def test_the_note_of_a_step_is_short_however_large_its_output_is() -> None:
-    for output in ("x" * 10_000_000, ["x"] * 1_000_000, {"a": "x" * 10_000}, object()):
-        progress, record = Progress(RunSteps(ABCD)), Clock().record
-        ((text, _),) = progress.take_record(record("a", "completed", called=True, output=output))
-        assert len(text) <= 120
-
-
 texts = st.text(max_size=12) | st.sampled_from(["S001", "S002", "done", "\x1b[2J", "[red]", "\x9b", "\u202e"])
 names = st.sampled_from(["setup_plan", "mark_step", "add_step", "update_step", "clear_plan"]) | texts
 fields = st.sampled_from(
@@ -302,11 +295,6 @@ def test_values_in_values_are_json_and_null_differs_from_every_text() -> None:
     assert shown(80, ["list", "struct"], rows).splitlines()[-1] == '["\u00e9", null]   {"k": "2026-01-02"}'
     texts: list[list[Any]] = [[None], ["NULL"], ["'NULL'"], ["null"], [""]]
     assert shown(80, ["value"], texts).splitlines()[2:] == ["NULL", "'NULL'", "'''NULL'''", "null", ""]
-
-
-def test_columns_that_have_no_room_are_omitted() -> None:
-    names = [f"column_{number}" for number in range(30)]
-    assert laid_out(names, [["x" * 20 for _ in range(30)]], 40)[1] == 4
 
 
 values = st.one_of(

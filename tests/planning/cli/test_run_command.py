@@ -27,17 +27,11 @@ def ran(*arguments: str, stdin: str | None = None) -> str:
     return timeless(run("run", *arguments, stdin=stdin))
 
 
-@pytest.mark.parametrize("executor", [(), ("--executor", "threads"), ("--executor", "processes")])
-def test_a_completed_run_is_a_line_for_each_change(executor: tuple[str, ...]) -> None:
-    assert ran("fine.json", *WITH, "--prompt", "larks", *executor) == (
-        "exit code 0\n--- stdout\n"
-        "Look into it: 0 of 2 done\n"
-        "find  running   Call find\n"
-        'find  done      0.0 s  {"topic":"larks","pages":3}\n'
-        "left  done      Think of left\n"
-        "\n== Answer ==\nThink of left\n\n"
-        "completed: 2 of 2 done, in 0.0 s\n"
-    )
+def test_a_completed_run_is_a_line_for_each_change(snapshot: SnapshotAssertion) -> None:
+    executors = ((), ("--executor", "threads"), ("--executor", "processes"))
+    first, *others = (ran("fine.json", *WITH, "--prompt", "larks", *each) for each in executors)
+    assert first == snapshot
+    assert others == [first] * 2
 
 
 def test_a_failed_run_says_why_and_how_to_go_on(snapshot: SnapshotAssertion) -> None:

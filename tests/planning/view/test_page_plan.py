@@ -355,21 +355,6 @@ def test_more_than_thirty_nodes_have_a_map_that_leads_to_a_place(shown: Opened) 
     assert not page.evaluate("$('map').checkVisibility()")
 
 
-def test_the_graph_zooms_where_the_reader_looks(shown: Opened) -> None:
-    page = shown(a_run_of(MANY), width=1440, height=800)
-    middle = "(($('canvas').scrollTop + $('canvas').clientHeight / 2) / graph.scale)"
-    page.evaluate("$('canvas').scrollTop = $('canvas').scrollHeight / 2")
-    page.settle()
-    before, scale = page.evaluate(middle), page.evaluate("graph.scale")
-    page.click("#zoom-in")
-    page.evaluate("$('canvas').focus()")
-    page.press("+")
-    assert page.evaluate("graph.scale") == pytest.approx(scale * 1.25**2)
-    assert page.evaluate(middle) == pytest.approx(before, abs=2)
-    page.press("0")
-    assert page.evaluate("graph.scale") < scale
-
-
 def test_the_wheel_zooms_below_the_pointer_and_the_mouse_drags(shown: Opened) -> None:
     page = shown(a_run_of(MANY), width=1440, height=800)
     corner = page.evaluate("$('canvas').getBoundingClientRect().toJSON()")
@@ -428,25 +413,6 @@ def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Opened) -> 
     assert not page.evaluate("$('step').checkVisibility()")
 
 
-def test_a_step_has_the_prompt_of_the_run_and_no_code_that_says_nothing(shown: Opened) -> None:
-    def ask(year: str) -> None:
-        raise RuntimeError(f"nothing of {year}")
-
-    inputs = {"year": "${user_prompt}"}
-    step = WorkflowStep(step_id="ask", description="Ask", type="tool", name="ask", inputs=inputs)
-    session = Session()
-    capabilities = Capabilities(tools={"ask": ask})
-    run_workflow(Workflow(goal="Ask", steps=(step,)), capabilities, session=session, user_prompt="of 2024")
-    page = shown(of_memory(session), width=1440)
-    assert page.text("#step .wrong").splitlines() == [
-        "nothing of of 2024",
-        "The model reads: ask failed. Call it again, or continue without it.",
-    ]
-    assert page.text("#step").split("Inputs\n")[1].splitlines()[:3] == [
-        '{"year":"of 2024"}', "Prompt of the run", "of 2024",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("seconds", [0.1, 0.24, 1, 59.9, 61, 187, 3599.4, 3600, 7_285, 180_000])
 def test_a_time_has_the_form_of_the_terminal(shown: Opened, seconds: float) -> None:
     page = shown(a_run_of(CHAIN))
@@ -502,26 +468,6 @@ def test_a_pause_of_a_run_does_not_hide_its_bars(shown: Opened) -> None:
     assert page.text("#axis").endswith("; pauses are cut")
 
 
-def test_the_answer_has_a_place_of_its_own(shown: Opened) -> None:
-    def summed() -> dict[str, Any]:
-        quarters = {f"Q{each}": 1000 * each for each in range(1, 5)}
-        return {"answer": "Revenue grew in each quarter", "quarters": quarters}
-
-    steps = {"fetch": [], "sum": ["fetch"]}
-    session = Session()
-    run_workflow(a_workflow(steps), Capabilities(tools={"fetch": lambda: 1, "sum": summed}), session=session)
-    data = of_memory(session)
-    page = shown(data, width=1440)
-    assert page.evaluate("$('answer').checkVisibility()")
-    assert json.loads(page.values("#answer pre")[0]) == summed()
-    page.press("Home")
-    page.press("ArrowRight")
-    assert page.text("#answer").startswith("No answer yet\n")
-    narrow = shown(data, width=360)
-    narrow.click("#tab-answer")
-    assert narrow.text("#answer h2") == "Answer"
-
-
 def test_an_answer_that_is_private_is_not_shown(shown: Opened) -> None:
     tool = Tool("find", "Find", lambda: {"name": "secret-9f1"}, returns_private_data=True)
     session = Session()
@@ -546,13 +492,3 @@ def test_a_document_alone_opens_on_its_graph(shown: Opened, tmp_path: Path) -> N
     page.settle()
     assert page.text("#step code.text") == '{"n":1}'
     assert page.errors == []
-
-
-def test_statuses_filter_the_graph_and_the_timeline(shown: Opened) -> None:
-    page = shown(a_run_of({"a": [], "b": ["a"], "c": ["b"]}, fails="b"), width=1440)
-    page.click("#graph-chips [data-status=failed]")
-    assert [name for name, _ in page.evaluate(BARS)] == ["b"]
-    assert page.values(".node.unmatched", "dataset.step") == ["a", "c"]
-    page.click("#graph-chips [data-status=failed]")
-    page.click("#graph-chips [data-status=open]")
-    assert [name for name, _ in page.evaluate(BARS)] == ["b", "c"]

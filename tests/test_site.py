@@ -125,43 +125,22 @@ PAGES = [
 WHOLE = os.environ.get("SITE") == "all"
 
 
-def each_page(browser: Browser, site: Path, width: int, expression: str) -> dict[str, Any]:
-    """What an expression gives on each page that is not what it should be: an empty list.
+CUT = """[...document.querySelectorAll("pre, pre > code")]
+    .filter(block => block.scrollWidth > block.clientWidth).map(block => block.textContent.slice(0, 60))"""
+WIDER = """document.documentElement.scrollWidth > innerWidth ? ["wider than the screen"] : []"""
+SEEN = {390: WIDER, 1440: f"[...{CUT}, ...{WIDER}]"}
 
-    Of all pages, these are a fifth and ``PAGES``; with ``SITE=all``, as in ``make soak``, each.
-    """
+
+@pytest.mark.parametrize("width", SEEN)
+def test_no_code_and_no_drawing_is_cut(browser: Browser, site: Path, width: int) -> None:
+    """Of all pages, a fifth and ``PAGES``; with ``SITE=all``, as in ``make soak``, each."""
     found, every = {}, sorted(site.rglob("*.html"))
     named = [site / name for name in PAGES]
     with browser.page(width=width) as page:
         for path in every if WHOLE else sorted({*every[::5], *named}):
             page.open(path.as_uri())
-            if got := page.evaluate(expression):
-                found[path.relative_to(site).as_posix()] = got
-    return found
-
-
-CUT = """[...document.querySelectorAll("pre, pre > code")]
-    .filter(block => block.scrollWidth > block.clientWidth).map(block => block.textContent.slice(0, 60))"""
-WIDER = """document.documentElement.scrollWidth > innerWidth ? ["wider than the screen"] : []"""
-BROKEN = """[...document.querySelectorAll("td code")].flatMap(code => {
-    const range = document.createRange(), found = [];
-    const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
-    while (texts.nextNode())
-        for (const word of texts.currentNode.data.matchAll(/\\S+/g)) {
-            range.setStart(texts.currentNode, word.index);
-            range.setEnd(texts.currentNode, word.index + word[0].length);
-            if (range.getClientRects().length > 1) found.push(word[0]);
-        }
-    return found;
-})"""
-
-
-def test_no_code_and_no_drawing_is_cut(browser: Browser, site: Path) -> None:
-    assert each_page(browser, site, 1440, f"[...{CUT}, ...{WIDER}]") == {}
-
-
-def test_on_a_phone_no_name_of_a_table_is_broken(browser: Browser, site: Path) -> None:
-    assert each_page(browser, site, 390, f"[...{BROKEN}, ...{WIDER}]") == {}
+            found[path.relative_to(site).as_posix()] = page.evaluate(SEEN[width])
+    assert {name: cut for name, cut in found.items() if cut} == {}
 
 
 def test_the_reference_has_only_public_names(site: Path) -> None:

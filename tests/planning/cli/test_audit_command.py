@@ -55,7 +55,6 @@ def agents() -> None:
     for step_id in ("S001", "S002"):
         good.search()
         good.mark(step_id)
-    Path("snapshot.json").write_text(good.session.snapshot().to_json())
     careless = Agent("careless")
     careless.plan("Find it", "Mend it", "Test it", "Ship it")
     for _ in range(10):
@@ -69,6 +68,7 @@ def agents() -> None:
     careless.search("bad")
     careless.mark("S001")
     careless.mark("S003")
+    Path("snapshot.json").write_text(careless.session.snapshot().to_json())
     cheat = Agent("cheat")
     cheat.plan(*[f"Step {number}" for number in range(1, 13)])
     for number in range(1, 13):
@@ -88,10 +88,10 @@ SHOWN = [
     "audit plans.db careless",
     "audit plans.db cheat",
     "audit plans.db policy",
-    "audit snapshot.json",
+    "audit snapshot.json --json",
     "audit policy.json",
     f"audit {TRIAGE}",
-    "audit plans.db careless --format github",
+    "audit plans.db careless --format github --fail-on stale,done_without_call",
     "audit plans.db cheat --fail-on unfinished,stale",
     "audit plans.db policy --json",
     "audit plans.db good --json --fail-on unfinished",

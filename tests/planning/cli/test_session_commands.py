@@ -161,6 +161,12 @@ def test_the_fifty_sessions_that_were_changed_last_are_listed(folder: Path) -> N
     assert len(printed("sessions", "many.db", "--all", "--json")) == 53
 
 
+def test_a_store_without_sessions_says_so(folder: Path) -> None:
+    SqliteStore(folder / "new.db").close()
+    assert run("sessions", "new.db") == "exit code 0\n--- stdout\nNo sessions.\n"
+    assert printed("sessions", "new.db", "--json") == []
+
+
 REFUSED = [
     *(f"sessions {each}" for each in ("missing.db", ".", "-", "empty.db", "notes.txt", "bare.db")),
     "sessions mysql://localhost/plans",

@@ -173,6 +173,22 @@ def test_a_plan_that_changes_while_the_user_thinks_is_shown_anew(
     assert (len(plan.steps), facts.approval) == (3, "approved")
 
 
+def test_a_step_that_waits_alone_is_approved_and_the_work_in_progress_does_not_matter(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    box = agent[1]
+    run("approve", "plans.db", "--yes")
+    box.call("planning_add_step", {"steps": ["Sell it"]})
+
+    def answer(_question: str) -> str:
+        assert box.call("planning_mark_step", {"step_id": "S001", "status": "in_progress"}).success
+        return "approve"
+
+    monkeypatch.setattr("builtins.input", answer)
+    assert run("approve", "plans.db") == snapshot
+    assert box.call("planning_mark_step", {"step_id": "S003", "status": "in_progress"}).success
+
+
 # A plan that another program changes: planning watch
 
 STEPS = ["Find it", "Mend it"]

@@ -9,6 +9,7 @@ import io
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -144,8 +145,10 @@ def test_the_report_of_a_run(snapshot: SnapshotAssertion) -> None:
 SQL = "SELECT name,\n\tsum(total) -- [bold]\x1b[2J\nFROM order_totals"
 
 
-def answered(rows: list[list[Any]], *, truncated: bool = False) -> dict[str, Any]:
-    found = {"columns": ["name", "total"], "data": rows, "truncated": truncated}
+def answered(
+    rows: list[list[Any]], columns: Sequence[str] = ("name", "total"), *, truncated: bool = False
+) -> dict[str, Any]:
+    found = {"columns": columns, "data": rows, "truncated": truncated}
     return {"success": True, "sql_query": SQL, "execution_result": found, "answer": "Done."}
 
 
@@ -153,6 +156,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "rows": answered([["[red]Ada[/]", 2.5], [None, 10]]),
     "no rows": answered([]),
     "many rows": answered([[f"customer {number} " + "x" * 30, number] for number in range(1_050)]),
+    "many columns": answered([["x" * 20] * 30], [f"column_{number}" for number in range(30)]),
     "truncated": answered([["Ada", number] for number in range(51)], truncated=True),
     "asks": {"success": False, "needs_user_input": True, "answer": "Which year?\n- 2025\n- \x1b[2J2026"},
     "failed": {

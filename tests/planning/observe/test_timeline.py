@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, PlanStep, RejectPl
 from planning.observe.calls import calls_of, characters_of
 from planning.observe.deltas import applied, delta_of, plan_fields
 from planning.observe.fact_words import facts_words, plan_facts, step_facts
-from planning.observe.stores import open_store
+from planning.observe.stores import PastStore, open_store
 from planning.observe.text import fitted, one_line, shortened
 from planning.observe.timeline import Changes, Moment, Recent, Timeline, between, fields_of_moment, words_of
 from planning.plan.diff import diff_plans
@@ -215,6 +216,29 @@ def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path)
     for opened in (store, *(timeline.session.store for timeline in timelines)):
         assert opened is not None
         opened.close()
+
+
+def test_the_stamp_of_a_file_differs_with_each_change_also_of_its_log(tmp_path: Path) -> None:
+    path, log = tmp_path / "plans.db", tmp_path / "plans.db-wal"
+    _, toolbox = kept(path)
+    call(toolbox, "setup_plan", objective="Ship it", initial_steps=["Look"])
+    store = PastStore(path)
+
+    def stamp() -> object:
+        for file in (path, log):
+            os.utime(file, (1, 1))
+        return store.stamp()
+
+    first = stamp()
+    assert stamp() == first is not None
+    call(toolbox, "read_plan")  # it is in the log alone
+    assert stamp() != first
+    for file in (path, log):
+        file.touch()
+        assert store.stamp() is None  # a change of the same moment would have the same stamp
+        stamp()
+    path.rename(tmp_path / "away.db")
+    assert store.stamp() is None
 
 
 REPORTED, VERIFIED = Proof(("C4",), tools={"C4": "run_tests"}), Proof(("all green", "C5"), verified=True)

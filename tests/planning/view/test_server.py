@@ -326,9 +326,7 @@ def test_a_command_changes_the_plan_as_the_host(
     ("fields", "reason"),
     [
         ({}, "command: use approve, reject, remove or move"),
-        ({"command": "clear"}, "command: use approve, reject, remove or move"),
         ({"command": "reject"}, REASON),
-        ({"command": "reject", "reason": 7}, REASON),
         ({"command": "reject", "reason": "x" * 513}, REASON),
         ({"command": "remove", "step_id": "S009"}, S009),
         ({"command": "remove", "step_id": ["S001"]}, "step_id: expected a string, got list"),
@@ -397,7 +395,6 @@ SENT: dict[str, Any] = {"reason": "no", "version": 1, "command": "reject"}
     [
         (b"", JSON),
         (b"[" * 10_000, JSON),
-        ([], JSON),
         ({**SENT, "version": True}, JSON),
         ({**SENT, "version": -1}, JSON),
         ({**SENT, "reason": "x" * 20_000}, "send at most 20,000 bytes"),

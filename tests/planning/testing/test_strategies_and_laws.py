@@ -171,7 +171,7 @@ def run_tests(folder: Path, *options: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "syrupy", *options]
     alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     alone["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    done = subprocess.run_tests(command, cwd=folder, env=alone, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=alone, capture_output=True, text=True, check=False)
     return done.stdout
 
 

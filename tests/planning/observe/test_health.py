@@ -89,6 +89,9 @@ def test_what_waits_for_approval_says_so_until_it_is_decided() -> None:
     assert found is not None
     shown = (found.objective, found.title, found.label)
     assert shown == ("Open the shop", "Rent a room", "waiting for approval")
+    for step_id in ("S001", "S002"):
+        session.dispatch(MarkStep(step_id, "blocked"))
+    assert health(session) == "waiting 0/2 S001 S001 is blocked"
 
 
 def test_a_plan_without_a_change_for_an_hour_is_stopped() -> None:

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from page_data import call, kept, of_memory, of_store, plan_at, plans_of
 from syrupy.assertion import SnapshotAssertion
 
-from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, PlanStep, RejectPlan, SetupPlan, StepStatus
+from planning import (
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanChanged,
+    PlanPolicy,
+    PlanStep,
+    RejectPlan,
+    SetupPlan,
+    StepStatus,
+)
 from planning.observe.calls import calls_of, characters_of
 from planning.observe.deltas import applied, delta_of, plan_fields
 from planning.observe.fact_words import facts_words, plan_facts, step_facts
@@ -185,6 +195,8 @@ def test_what_differs_between_two_versions_has_the_plan_and_what_a_policy_knows(
 def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "plans.db"))
     stored, memory = Session(session_id="s", store=store), Session(session_id="s")
+    published = list[PlanChanged]()
+    memory.bus.subscribe(PlanChanged, published.append)
     for each in (stored, memory):
         register_plan(each, PlanPolicy(approval=True))
 
@@ -208,6 +220,7 @@ def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path)
     change(RejectPlan("no"), MarkStep("S002", "done"))
     wanted = read(recent)
     assert [read(each) for each in timelines] == [wanted, wanted]
+    assert [moment.plan for moment in Recent(memory).new() if moment.plan] == published
     for changes in (*timelines, recent):
         assert (changes.plan, changes.facts) == (memory.select_latest(Plan), memory.select_latest(PlanFacts))
         assert (read(changes), changes.is_deleted) == ([], False)
@@ -237,8 +250,9 @@ def test_the_stamp_of_a_file_differs_with_each_change_also_of_its_log(tmp_path: 
         file.touch()
         assert store.stamp() is None  # a change of the same moment would have the same stamp
         stamp()
-    path.rename(tmp_path / "away.db")
-    assert store.stamp() is None
+    for file in (log, path):
+        file.rename(tmp_path / "away")
+        assert (store.stamp() is None) is (file is path)
 
 
 REPORTED, VERIFIED = Proof(("C4",), tools={"C4": "run_tests"}), Proof(("all green", "C5"), verified=True)
@@ -452,8 +466,10 @@ def test_steps_that_moved_went_or_lost_their_details_are_told() -> None:
     steps = tuple(PlanStep(f"S00{number}", "Do", "so", "pending", ("a", "b")) for number in range(4))
     before = Plan("Move", "active", steps)
     after = Plan("Move", "active", (steps[0], PlanStep("S003", "Do", None, "pending", ("a",)), steps[1]))
-    assert delta_of(before, after) == {
+    delta = delta_of(before, after)
+    assert delta == {
         "steps": {"S003": {"details": None, "notes": [1]}},
         "order": [1, "S003", "S001"],
     }
+    assert applied(plan_fields(before), delta) == plan_fields(after)
     assert delta_of(after, None) == 0

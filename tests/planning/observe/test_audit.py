@@ -183,6 +183,12 @@ FAULTS: list[tuple[Sequence[Act], list[tuple[str, int, str]]]] = [
         ("refused", 2, "planning_mark_step was refused 2 times, then accepted: "
                        "step_id: the plan has no step S007; its only step is S001"),
     ]),
+    ((set_up(1), planning("setup_plan", objective="", initial_steps=[""] * 9), call, S1), [
+        ("refused", 2, "planning_setup_plan was refused once, and not accepted afterwards: "
+                       "10 problems: | - objective: blank; send 1 to 240 characters | "
+                       "- initial_steps[0].title: blank; send 1 to 160 characters | "
+                       "- initial_steps[1].title: blank; send 1 to 160 characters | - initial_steps..."),
+    ]),
 ]  # fmt: skip
 
 

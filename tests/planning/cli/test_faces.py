@@ -276,7 +276,6 @@ def test_whatever_a_model_sends_every_line_is_printable_and_the_state_is_that_of
     assert (ends.total(), ends["refused"]) == (len(calls) + 1, progress.refused)
 
 
-COLUMNS = ["id", "name", "name", "price", "raw\x1b[2J", "note"]
 ROWS: list[list[Any]] = [
     [1, "Ada", None, 2.5, b"\x00\xff", "one\ntwo\tthree"],
     [20_000, "NULL", "'NULL'", 1e300, b"", "漢字かな交じり文の長い長い長い長い説明文"],
@@ -291,7 +290,7 @@ def shown(width: int | None, columns: list[str], rows: list[list[Any]]) -> str:
 
 @pytest.mark.parametrize("width", [40, 120, None])
 def test_a_table_fits_its_width(width: int | None, snapshot: SnapshotAssertion) -> None:
-    assert shown(width, COLUMNS, ROWS) == snapshot
+    assert shown(width, ["id", "name", "name", "price", "raw\x1b[2J", "note"], ROWS) == snapshot
 
 
 def test_values_in_values_are_json_and_null_differs_from_every_text() -> None:

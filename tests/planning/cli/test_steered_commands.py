@@ -193,7 +193,6 @@ def test_a_step_that_waits_alone_is_approved_and_the_work_in_progress_does_not_m
 
 STEPS = ["Find it", "Mend it"]
 BEGIN = "New plan: Fix it. Added S001, S002.\n  S001  Find it\n  S002  Mend it\n"
-DELETED = "planning: the session was deleted\n"
 Watched = Callable[..., str]
 
 
@@ -280,7 +279,7 @@ def test_json_has_one_line_for_each_change(planned: Agent, watched: Watched) -> 
         options="--json",
     )
     head, *lines = shown.splitlines()[2:]
-    assert [f"{head}\n", *lines[:1]] == [DELETED, "--- stdout"]
+    assert [head, lines[0]] == ["planning: the session was deleted", "--- stdout"]
     read, marked = (json.loads(line) for line in lines[1:])
     assert (read["version"], read["text"], read["changed"], read["diff"]) == (
         2, "Called planning_read_plan.", False, None,

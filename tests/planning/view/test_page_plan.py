@@ -409,15 +409,15 @@ def test_a_time_has_the_form_of_the_terminal(shown: Opened, seconds: float) -> N
     assert forms == [f"{at:%H:%M:%S}", f"{at:%Y-%m-%d %H:%M:%S} UTC", f"{at:%Y-%m-%d %H:%M}"]
 
 
-GONE = StepFailure("gone")
-
-
 def test_each_step_has_a_bar_in_the_timeline(shown: Opened) -> None:
     run = timed(
         {"a": ("in_progress", 0, {"attempt": 1})},
         {"a": ("completed", 4, {"attempt": 1}), "b": ("in_progress", 4, {"attempt": 1})},
         {"b": ("in_progress", 6, {"attempt": 2})},
-        {"b": ("failed", 10, {"attempt": 2, "error": GONE}), "c": ("pending", 10, {"after": "b"})},
+        {
+            "b": ("failed", 10, {"attempt": 2, "error": StepFailure("gone")}),
+            "c": ("pending", 10, {"after": "b"}),
+        },
         steps={"a": [], "b": ["a"], "c": ["b"]},
     )
     page = shown(run, width=1440)

@@ -71,8 +71,9 @@ def test_a_step_in_progress_has_begun_with_its_first_attempt_and_lasts_until_now
     step = after((0, "in_progress", 1), (2, "in_progress", 2)).steps["a"]
     assert (step.at, step.attempt) == (START, 2)
     assert step.seconds(START + timedelta(seconds=7)) == 7
-    resumed = after((0, "in_progress", 1), (100, "in_progress", 1)).steps["a"]
-    assert resumed.at == START + timedelta(seconds=100)
+    for ended in ((0, "in_progress", 1), (2, "failed", 1)):  # killed, or failed, and resumed
+        resumed = after((0, "in_progress", 1), ended, (100, "in_progress", 1)).steps["a"]
+        assert resumed.at == START + timedelta(seconds=100)
 
 
 def test_what_was_in_progress_when_its_run_stopped_is_stopped_and_can_be_resumed() -> None:

@@ -215,10 +215,11 @@ def test_a_long_list_is_read_bit_by_bit(tmp_path: Path, monkeypatch: pytest.Monk
     for number in range(3):
         a_plan(path, f"s{number}")
     monkeypatch.setattr(sources, "_MOMENT", -1)
-    source = StoreSource(path, None)
-    seen = []
+    source, heads = StoreSource(path, None), SqliteStore(path).sessions()
+    seen, changed = [], [round(head.changed_at.timestamp(), 3) for head in heads]
     for _ in range(4):
         found = source.listed()
+        assert [each["changed"] for each in found["sessions"]] == changed
         seen.append((found["reading"], [each.get("state", "?") for each in found["sessions"]]))
     assert seen == [
         (2, ["working", "?", "?"]),

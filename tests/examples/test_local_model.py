@@ -14,13 +14,10 @@ from runpy import run_path
 from typing import Any
 
 import pytest
-from openai import APIStatusError, OpenAI, OpenAIError
+from openai import APIStatusError, OpenAI
 
-from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, tool_definitions
-from planning.agent import OpenAIChat
+from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox
 from planning.integrations import openai
-from planning.tools import ToolError, tool
-from planning.workflow import Capabilities
 from session import Session, ToolInvoked, select_latest
 
 ROOT = Path(__file__).parents[2]
@@ -102,16 +99,6 @@ def section_of(**policy: Any) -> PlanningToolsSection:
 TOOLS = Path(__file__).with_name("tools.jinja").read_text(encoding="utf-8")
 
 
-def test_any_key_does_and_none_is_an_error_of_the_client(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = start(template=TOOLS)
-    assert len(client.models.list().data) == 1
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(OpenAIError):
-        OpenAI(base_url=str(client.base_url))
-
-
 @long
 def test_a_template_may_drop_the_tools_which_the_tokens_show(start: Start) -> None:
     offered = openai.tools(section_of())
@@ -142,47 +129,6 @@ def test_fewer_tools_need_as_many_tokens_as_the_page_says(start: Start) -> None:
 
 
 @long
-def test_a_request_that_does_not_fit_is_refused_and_a_prompt_limit_makes_it_fit(start: Start) -> None:
-    client = start("--context", "1024")
-    with pytest.raises(APIStatusError) as refused:
-        tokens(client, [{"role": "user", "content": "word " * 2_000}])
-    assert refused.value.status_code == 400
-    schema = "\n".join(f"column_{number} TEXT" for number in range(1_000))
-    with OpenAIChat("local", str(client.base_url), max_tokens=1) as chat, pytest.raises(ToolError) as caught:
-        chat("How many?", schema)
-    assert "give the model a longer context, or set a smaller prompt_limit" in caught.value.message
-    with (
-        OpenAIChat("local", str(client.base_url), max_tokens=1, prompt_limit=4_000) as chat,
-        pytest.raises(ToolError) as cut,
-    ):
-        chat("How many?", schema[:1_000])
-    assert "gave no complete answer (length)" in cut.value.message
-
-
-@long
-def test_a_tool_choice_forces_no_call_here_and_a_response_format_does(start: Start) -> None:
-    client: Any = start(template=TOOLS)
-    section = section_of(offer="possible")
-    messages = [
-        {"role": "system", "content": section.body()},
-        {"role": "user", "content": "Wash the dishes."},
-    ]
-    request = {"model": "local", "messages": messages, "temperature": 0, "max_tokens": 10}
-    choice = {"type": "function", "function": {"name": "planning_setup_plan"}}
-    free = client.chat.completions.create(**request, tools=openai.tools(section), tool_choice=choice)
-    assert free.choices[0].message.content  # text, where a call was asked for
-    schema = tool_definitions("json-schema", tools=section)["planning_setup_plan"]
-    schema["properties"]["initial_steps"]["maxItems"] = 1
-    del schema["properties"]["initial_steps"]["items"]["properties"]["details"]  # or it takes minutes
-    form = {"type": "json_schema", "json_schema": {"name": "plan", "schema": schema}}
-    request["max_tokens"] = 600
-    answer = client.chat.completions.create(**request, response_format=form).choices[0]
-    assert answer.finish_reason == "stop"
-    result = Toolbox(section.tools()).call("planning_setup_plan", answer.message.content)
-    assert result.success, (answer.message.content, result.message)
-
-
-@long
 def test_the_loop_of_the_example_makes_a_plan_and_marks_its_steps(
     start: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,26 +141,6 @@ def test_the_loop_of_the_example_makes_a_plan_and_marks_its_steps(
         len(calls) - 1
     )
     assert capsys.readouterr().out.count("Refused") == 0  # what is constrained is not refused
-
-
-@tool
-def search(query: str, limit: int = 3) -> str:
-    """Search."""
-    return query * limit
-
-
-@long
-def test_a_schema_that_names_tools_constrains_a_workflow_from_its_first_character(start: Start) -> None:
-    client: Any = start()
-    form = {"name": "plan", "schema": Capabilities(tools=[search]).schema(version=1)}
-    answer = client.chat.completions.create(
-        model="local",
-        messages=[{"role": "user", "content": "Find larks."}],
-        response_format={"type": "json_schema", "json_schema": form},
-        max_tokens=30,
-    )
-    written = "".join(answer.choices[0].message.content.split())
-    assert written.startswith('[{"step_id":"'), written
 
 
 def test_the_reminder_keeps_the_roles_of_a_template_that_demands_it(start: Start) -> None:

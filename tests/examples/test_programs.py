@@ -8,25 +8,28 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import run
+from cli_runs import TRIAGE, run
 from examples.filings.facts import create_database
 from examples.filings.tools import agents, filings_tools, handlers
+from examples.folder_store import FolderStore
 from examples.shop import QUESTIONS, recorded_sql
 from examples.shop import create_database as create_shop
+from hypothesis import settings
 from postgres_server import PostgresServer
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase, build_text_to_sql_graph
+from planning.testing import StoreSuite
 from planning.tools import Toolbox, ToolResult
 from planning.tools.ledger import tool_calls
 from planning.workflow import Capabilities, Workflow, run_workflow, validate_workflow
 from session import Session
-from session.stores import PostgresStore
+from session.stores import PostgresStore, Store
 
 ROOT = Path(__file__).parents[2]
 BACKGROUND = ROOT / "examples" / "background"
@@ -68,57 +71,23 @@ def ask(database: Path, query_type: str, **parameters: Any) -> ToolResult:
     return Toolbox(filings_tools(database)).call("sec_financial_data", arguments)
 
 
-def test_facts_come_in_the_envelope_of_a_query_by_metric_and_year(database: Path) -> None:
-    result = ask(database, "financial_facts", ticker="aapl", metrics=["Revenue"], **YEAR_2022)
-    assert result.value == {
-        "query_type": "financial_facts",
-        "parameters": {"ticker": "aapl", "metrics": ["Revenue"], **YEAR_2022, "filing_type": None},
-        "results": [
-            {
-                "metric": "Revenue",
-                "fiscal_year": 2022,
-                "period_end": "2022-09-24",
-                "usd_millions": 394_328,
-                "form": "10-K",
-            }
-        ],
-        "output_key": "sec_financial_data",
-        "success": True,
-        "data": {"Revenue": {"2022": 394_328}},
-    }
-
-
-@pytest.mark.parametrize(
-    ("query_type", "parameters", "code", "message"),
-    [
-        (
-            "company_info",
-            {"ticker": "IBM"},
-            "data_not_found",
-            "no company has the ticker IBM; known are AAPL, AMZN, GOOGL, META, MSFT",
-        ),
-        (
-            "financial_facts",
-            {"ticker": "AMZN", "metrics": ["Revenue", "ResearchAndDevelopment"], **YEAR_2022},
-            "data_not_found",
-            "Amazon.com, Inc. reported no ResearchAndDevelopment from 2022-01-01 to 2022-12-31",
-        ),
-        (
-            "financial_facts",
-            {"ticker": "AAPL", "metrics": ["Profit"], "start_date": "2022-1-1", "end_date": "2022-12-31"},
-            "parameter",
-            "Refused, nothing changed. 2 problems:\n"
-            "- parameters.metrics[0]: 'Profit' is unknown; "
-            "send one of Revenue, NetIncome, ResearchAndDevelopment\n"
-            "- parameters.start_date: '2022-1-1' is not a date; write YYYY-MM-DD, such as 2022-12-31",
-        ),
-    ],
-)
-def test_what_cannot_be_answered_is_refused_with_what_can(
-    database: Path, query_type: str, parameters: Mapping[str, Any], code: str, message: str
+def test_facts_come_in_the_envelope_of_a_query_by_metric_and_year(
+    database: Path, snapshot: SnapshotAssertion
 ) -> None:
-    result = ask(database, query_type, **parameters)
-    assert (result.success, result.code, result.message) == (False, code, message)
+    result = ask(database, "financial_facts", ticker="aapl", metrics=["Revenue"], **YEAR_2022)
+    assert json.dumps(result.value, indent=2) == snapshot
+
+
+def test_what_cannot_be_answered_is_refused_with_what_can(
+    database: Path, snapshot: SnapshotAssertion
+) -> None:
+    amazon = {"ticker": "AMZN", "metrics": ["Revenue", "ResearchAndDevelopment"], **YEAR_2022}
+    apple = {"ticker": "AAPL", "metrics": ["Profit"], "start_date": "2022-1-1", "end_date": "2022-12-31"}
+    results = [
+        ask(database, "company_info", ticker="IBM"),
+        *(ask(database, "financial_facts", **each) for each in (amazon, apple)),
+    ]
+    assert "\n".join(f"{each.success} {each.code} {each.message}" for each in results) == snapshot
 
 
 @pytest.fixture
@@ -178,10 +147,6 @@ def test_a_worker_that_is_killed_resumes_and_no_step_is_done_twice(tmp_path: Pat
     assert lines[-1] == f"The plan is completed, after {versions[-1]} changes."
 
 
-def test_the_programs_are_short_enough_to_copy() -> None:
-    assert all(len(path.read_text().splitlines()) < 60 for path in BACKGROUND.glob("*.py"))
-
-
 # A workflow on two machines, on a real server and a real cluster
 
 
@@ -220,3 +185,55 @@ def test_every_recorded_question_has_its_answer(tmp_path: Path, snapshot: Snapsh
             rows = final["execution_result"]["data"]
             answers.append(f"{question}\n{[*map(tuple, rows)]}\n")
     assert "\n".join(answers) == snapshot
+
+
+# The transcript of the tour, the quickstart and the agent of the front page
+
+
+def test_the_recorded_replies_of_the_triage_are_what_the_tools_answer(toolbox: Toolbox) -> None:
+    calls: dict[str, Any] = {}
+    for message in map(json.loads, TRIAGE.read_text().splitlines()):
+        for call in message.get("tool_calls", ()):
+            calls[call["id"]] = call["function"]
+        called = calls.pop(str(message.get("tool_call_id")), None)
+        if called is not None and called["name"].startswith("planning_"):
+            assert message["content"] == toolbox.call(called["name"], called["arguments"]).message
+    assert not calls
+
+
+def test_the_quickstart_runs(snapshot: SnapshotAssertion, tmp_path: Path) -> None:
+    done = run_program(tmp_path, ROOT / "examples" / "quickstart.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == snapshot
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_the_background_agent_is_killed_and_resumed(provider: str, tmp_path: Path) -> None:
+    pytest.importorskip(provider, reason=f"needs the {provider} client: pip install '.[{provider}]'")
+    done = run_program(tmp_path, ROOT / "examples" / "agent.py", provider)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "worker: New plan: Fix the login. Added S001, S002.\n"
+        "worker: S001 done: Fails on an empty name.\n"
+        "worker: S002 done. Plan completed.\n"
+    )
+
+
+# A store of your own passes the tests of every store
+
+
+class TestFolderStore(StoreSuite):
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+
+    @pytest.fixture(autouse=True)
+    def _few_examples(self) -> Iterator[None]:
+        before = settings.get_current_profile_name()
+        settings.load_profile("few")
+        yield
+        settings.load_profile(before)
+
+    def open(self) -> Store:
+        return FolderStore(self.folder)

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planning.errors import (
-    Problem,
-    ToolValidationError,
-    line_of,
-    nearest,
-    show,
-    suggestion,
-    unknown_option,
-)
+from planning.errors import Problem, ToolValidationError, line_of, nearest, show, suggestion, unknown_option
 
 
 def test_a_problem_reads_as_its_place_and_its_message() -> None:

@@ -14,7 +14,7 @@ from session import Session, SessionId
 _DEEPEST = 20  # levels that are indented: more would make the text of a long chain quadratic
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen
 class FamilyProgress:
     """The progress of a session's plan and of those of its children; its text is one line per session.
 

@@ -8,14 +8,17 @@ import logging
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from email import message_from_bytes
+from email.message import EmailMessage, MIMEPart
+from email.policy import default
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from runpy import run_path
 from typing import Any
 
 import pytest
-from registration_runs import MailServer, RawServer, lookup, mailed, read, results, sending, text_of
+from aiosmtpd.smtp import SMTP, Envelope
 from syrupy.assertion import SnapshotAssertion
 
 from examples.registration import (
@@ -25,9 +28,105 @@ from examples.registration import (
     create_database,
     registration_tools,
 )
-from planning.tools import StorageUnavailable, ToolRegistry, get_tool, get_tool_descriptions, initialize_tools
+from planning.tools import (
+    StorageUnavailable,
+    ToolRegistry,
+    execute_tools,
+    get_tool,
+    get_tool_descriptions,
+    initialize_tools,
+)
 from planning.tools.ledger import tool_calls
+from planning.tools.rate_limit import RateLimiter
 from session import InProcessEventBus, Session, SessionEvent
+
+# Calls of the tools, beside mail servers in the event loop that also makes the calls: a tool that blocked it
+# would hear nothing.
+
+Call = dict[str, Any]
+
+
+class MailServer:
+    """A mail server that keeps what it takes, and refuses what it is told to."""
+
+    def __init__(self, **answers: str) -> None:
+        """Answer a mail whose subject has a word, or hang; the answer to any other is ``250 OK``."""
+        self.taken: list[Envelope] = []
+        self.connections = 0
+        self._answers = answers
+
+    async def handle_EHLO(
+        self, _server: Any, session: Any, _envelope: Any, hostname: str, responses: list[str]
+    ) -> list[str]:
+        self.connections += 1
+        session.host_name = hostname
+        return responses
+
+    async def handle_DATA(self, _server: Any, _session: Any, envelope: Envelope) -> str:
+        subject = read(envelope)["Subject"]
+        answer = next((answer for word, answer in self._answers.items() if word in subject), "250 OK")
+        if answer == "hang":
+            await asyncio.sleep(60)
+        if answer.startswith("250"):
+            self.taken.append(envelope)
+        return answer
+
+    @property
+    def subjects(self) -> list[str]:
+        return [read(envelope)["Subject"] for envelope in self.taken]
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[int]:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: SMTP(self, hostname="localhost"), "127.0.0.1", 0)
+        async with server:
+            yield server.sockets[0].getsockname()[1]
+
+
+def read(envelope: Envelope) -> EmailMessage:
+    """A mail as its reader sees it."""
+    assert isinstance(envelope.content, bytes)
+    return message_from_bytes(envelope.content, EmailMessage, policy=default)
+
+
+def text_of(part: MIMEPart) -> str:
+    """A part of a mail with the line ends that Python has."""
+    text: str = part.get_content()
+    return text.replace("\r\n", "\n")
+
+
+def lookup(**args: Any) -> Call:
+    return {"tool": "lookup_registration", "args": args}
+
+
+def sending(**args: Any) -> Call:
+    return {"tool": "send_registration_email", "args": args}
+
+
+async def results(
+    desk: RegistrationDesk, *calls: Call, session: Session | None = None
+) -> list[dict[str, Any]]:
+    """What the calls come to, with a registry of its own: no test counts against another's limit."""
+    registry = ToolRegistry(registration_tools(desk), limiter=RateLimiter())
+    state = await execute_tools({"tool_calls": list(calls)}, registry=registry, session=session)
+    return list(state["tool_results"].values())
+
+
+def mailed(
+    database: Path,
+    server: MailServer,
+    *calls: Call,
+    timeout_s: float = 5.0,
+    session: Session | None = None,
+) -> list[dict[str, Any]]:
+    """What the calls come to, beside a mail server."""
+
+    async def run() -> list[dict[str, Any]]:
+        async with server.listening() as port:
+            desk = RegistrationDesk(database, smtp_port=port, timeout_s=timeout_s)
+            return await results(desk, *calls, session=session)
+
+    return asyncio.run(run())
 
 
 @pytest.fixture
@@ -44,6 +143,10 @@ def desk(database: Path) -> RegistrationDesk:
 # Looking up: one match is told, none and several are failures that say what to do
 
 
+def in_json(value: object) -> str:
+    return json.dumps(value, indent=2) + "\n"
+
+
 def registration(*values: Any) -> dict[str, Any]:
     return dict(zip(("id", "name", "email", "conference", "status", "items"), values, strict=True))
 
@@ -55,15 +158,6 @@ CLEO = registration("REG-2018", "Cleo Mock", "cleo@example.org", "Data Harbour 2
 IDS = ["REG-1001", "reg-1001", " REG-1001 "]
 EMAILS = ["ada@example.org", "ADA@Example.ORG", " \tada@example.org\n"]
 CONFERENCES = ["PyGrove 2026", "pygrove", " PYGROVE "]
-NOT_FOUND = {
-    "success": False,
-    "data": None,
-    "error": "No registration has this email address or registration id. Nothing was done. Ask the user to "
-    "check the spelling, or for the other of the two.",
-    "user_message": "I could not find a registration with that. Could you check the spelling, or give me the "
-    "other one of your registration email and registration ID?",
-    "code": "data_not_found",
-}
 UNAVAILABLE = "the registrations cannot be read now; try again later, or continue without them"
 
 
@@ -88,62 +182,34 @@ def test_a_registration_is_found_by_its_id_or_its_email_and_by_its_conference_wh
     "identifier",
     [
         "nobody@example.org",
-        "REG-100",
-        "' OR '1'='1",
-        "x' UNION SELECT id, name, email, conference, status FROM registrations --",
         "'; DROP TABLE registrations; --",
-        "%",
         "REG-100_",
         "ada@example.org, mallory@example.org",
         "\u0430da@example.org",  # a Cyrillic letter that looks like an a
-        "ada@example.org\x00",
-        "a" * 320,
     ],
 )
 def test_what_no_registration_has_is_not_found(desk: RegistrationDesk, identifier: str) -> None:
     before = desk.database.read_bytes()
-    assert asyncio.run(results(desk, lookup(identifier=identifier))) == [NOT_FOUND]
+    (result,) = asyncio.run(results(desk, lookup(identifier=identifier)))
+    assert (result["data"], result["code"]) == (None, "data_not_found")
+    assert result["error"] == (
+        "No registration has this email address or registration id. Nothing was done. Ask the user to check"
+        " the spelling, or for the other of the two."
+    )
     assert desk.database.read_bytes() == before
 
 
-def test_one_email_with_several_registrations_is_a_question(desk: RegistrationDesk) -> None:
-    question = (
-        "I found 2 registrations: Data Harbour 2026 (ID ending in 017) and PyGrove 2026 (ID ending in 002). "
-        "Which conference is it, or what is the full registration ID?"
-    )
-    assert asyncio.run(results(desk, lookup(identifier="ben@example.org"))) == [
-        {
-            "success": False,
-            "data": {
-                "matches": [
-                    {"conference": "Data Harbour 2026", "id_ends_with": "017"},
-                    {"conference": "PyGrove 2026", "id_ends_with": "002"},
-                ]
-            },
-            "error": "It is not clear which registration is meant. Nothing was done. Ask the user: "
-            f"{question} Call again with the answer as conference, or with the id as identifier.",
-            "user_message": question,
-            "code": "needs_user_input",
-            "needs_user_input": True,
-            "input_request": question,
-        }
-    ]
+def test_one_email_with_several_registrations_is_a_question(
+    desk: RegistrationDesk, snapshot: SnapshotAssertion
+) -> None:
+    assert in_json(asyncio.run(results(desk, lookup(identifier="ben@example.org")))) == snapshot
 
 
-@pytest.mark.parametrize("args", [{}, {"identifier": ""}, {"identifier": " "}, {"identifier": None}])
-def test_without_an_identifier_the_user_is_asked_and_nothing_is_read(args: dict[str, Any]) -> None:
-    question = "I'd be happy to help! Could you provide your registration email or registration ID?"
-    assert asyncio.run(results(RegistrationDesk(Path("/nowhere/desk.db")), lookup(**args))) == [
-        {
-            "success": False,
-            "data": None,
-            "error": f"lookup_registration was not called: ask the user first. {question}",
-            "user_message": question,
-            "code": "needs_user_input",
-            "needs_user_input": True,
-            "input_request": question,
-        }
-    ]
+def test_without_an_identifier_the_user_is_asked_and_nothing_is_read(snapshot: SnapshotAssertion) -> None:
+    calls = [lookup(), *(lookup(identifier=each) for each in ("", " ", None))]
+    first, *others = asyncio.run(results(RegistrationDesk(Path("/nowhere/desk.db")), *calls))
+    assert in_json(first) == snapshot
+    assert others == [first] * 3
 
 
 @pytest.mark.parametrize(
@@ -176,9 +242,7 @@ def account(**told: Any) -> dict[str, Any]:
     return {"sent": [], "failed": [], "unconfirmed": [], "reasons": {}, **told}
 
 
-def sent(
-    database: Path, server: MailServer | RawServer, timeout_s: float = 5.0, **args: Any
-) -> dict[str, Any]:
+def sent(database: Path, server: MailServer, timeout_s: float = 5.0, **args: Any) -> dict[str, Any]:
     """What one sending comes to."""
     (result,) = mailed(database, server, sending(**args), timeout_s=timeout_s)
     return result
@@ -193,15 +257,9 @@ def server() -> MailServer:
 
 
 def test_all_documents_on_file_are_sent_when_none_is_named_each_in_a_mail(
-    database: Path, server: MailServer
+    database: Path, server: MailServer, snapshot: SnapshotAssertion
 ) -> None:
-    assert sent(database, server, identifier="ADA@example.org") == {
-        "success": True,
-        "data": account(sent=ALL),
-        "error": None,
-        "user_message": "I sent your badge, invoice and confirmation to the email address of your "
-        "registration.",
-    }
+    said = in_json(sent(database, server, identifier="ADA@example.org"))
     assert server.subjects == [f"Your {kind} for PyGrove 2026" for kind in ALL]
     ways = [(envelope.mail_from, *envelope.rcpt_tos) for envelope in server.taken]
     assert ways == [("registration@example.org", "ada@example.org")] * 3
@@ -210,37 +268,16 @@ def test_all_documents_on_file_are_sent_when_none_is_named_each_in_a_mail(
     assert parsedate_to_datetime(told.pop("Date")).tzinfo is not None
     assert told.pop("Message-ID").endswith("@example.org>")
     assert told.pop("Content-Type").startswith("multipart/mixed")
-    assert told == {
-        "From": "Registration desk <registration@example.org>",
-        "To": "Ada Example <ada@example.org>",
-        "Subject": "Your badge for PyGrove 2026",
-        "Auto-Submitted": "auto-generated",
-        "MIME-Version": "1.0",
-    }
     body, attached = mail.iter_parts()
-    assert text_of(body) == "Attached is the badge of your registration REG-1001.\n"
-    assert (attached.get_filename(), text_of(attached)) == (
-        "badge.txt",
-        "The badge of Ada Example for PyGrove 2026.\n",
-    )
+    parts = [text_of(body), attached.get_filename(), text_of(attached)]
+    assert f"{said}{in_json(told)}{in_json(parts)}" == snapshot
 
 
-def test_partial_delivery_says_what_went_out_and_what_did_not(database: Path) -> None:
+def test_partial_delivery_says_what_went_out_and_what_did_not(
+    database: Path, snapshot: SnapshotAssertion
+) -> None:
     server = MailServer(badge="550 No badges", invoice="452 No room for ada@example.org")
-    badge, invoice = "the mail server refused it, code 550", "the mail server refused it for now, code 452"
-    assert sent(database, server, identifier="REG-1001") == {
-        "success": False,
-        "data": account(
-            sent=["confirmation"],
-            failed=["badge", "invoice"],
-            reasons={"badge": badge, "invoice": invoice},
-        ),
-        "error": f"Sent: confirmation. badge: {badge}. invoice: {invoice}. "
-        "To try again, name only what was not sent.",
-        "user_message": "I sent your confirmation to the email address of your registration. "
-        f"I could not send your badge: {badge}. I could not send your invoice: {invoice}.",
-        "code": "tool",
-    }
+    assert in_json(sent(database, server, identifier="REG-1001")) == snapshot
     assert server.subjects == ["Your confirmation for PyGrove 2026"]
 
 
@@ -260,12 +297,8 @@ def test_a_document_that_is_not_on_file_is_said_and_needs_no_mail_server_and_the
     [
         ({"identifier": "REG-1001", "documents": ["badge", "ticket"]}, "parameter"),
         ({"identifier": "REG-1001", "documents": []}, "parameter"),
-        ({"identifier": "REG-1001", "documents": "all"}, "parameter"),
         ({"identifier": "REG-1001", "email": "mallory@example.org"}, "parameter"),
-        ({"identifier": "REG-1001", "to": "mallory@example.org"}, "parameter"),
-        ({"identifier": "REG-1001, mallory@example.org"}, "data_not_found"),
         ({"identifier": "ada@example.org\r\nBcc: mallory@example.org"}, "data_not_found"),
-        ({"identifier": "nobody@example.org"}, "data_not_found"),
         ({"identifier": "ben@example.org"}, "needs_user_input"),
         ({"documents": ["badge"]}, "needs_user_input"),
     ],
@@ -300,8 +333,6 @@ def test_a_stored_line_break_becomes_no_header_and_no_recipient(database: Path, 
     "stored",
     [
         "",
-        "ada",
-        "<ada@example.org>",
         "ada@example.org, mallory@example.org",
         "ada@example.org\r\nRCPT TO:<mallory@example.org>",
         "ada@ex\u00e4mple.org",
@@ -316,54 +347,20 @@ def test_a_stored_address_that_is_not_one_plain_address_gets_nothing(
     assert server.connections == 0
 
 
-# Servers that are away, hang, break off or change their mind
+# Servers that are away or hang
 
 
 NOT_CONFIRMED = "the mail server did not confirm it: it may have gone out or not"
 NOT_REACHED = "the mail server could not be reached in time"
 
 
-@pytest.mark.parametrize(
-    ("answers", "timeout_s"),
-    [
-        ((), 5.0),
-        (("554 Go away",), 5.0),
-        (("220 Hello",), 5.0),
-        (("220 Hello", "550 No", "550 No"), 5.0),
-        ((None,), 0.1),
-        (("220 Hello", None), 0.1),
-    ],
-)
-def test_a_server_that_does_not_greet_or_hangs_in_its_greeting_is_storage(
-    database: Path, answers: tuple[str | None, ...], timeout_s: float
-) -> None:
-    assert sent(database, RawServer(*answers), timeout_s, identifier="REG-1001") == {
-        "success": False,
-        "data": None,
-        "error": "Tool 'send_registration_email' encountered an error",
-        "user_message": "I ran into a problem looking that up. Could you try again?",
-        "code": "storage",
-    }
-
-
-BEFORE = ("220 Hello", "250 Hello", "250 Sender", "250 Recipient")
-
-
-@pytest.mark.parametrize("answers", [BEFORE, (*BEFORE, "354 Go"), (*BEFORE, "354 Go", "what?")])
-def test_a_server_that_breaks_off_leaves_the_mail_unconfirmed(
-    database: Path, answers: tuple[str, ...]
-) -> None:
-    assert sent(database, RawServer(*answers), identifier="REG-1001", documents=["badge"]) == {
-        "success": False,
-        "data": account(unconfirmed=["badge"], reasons={"badge": NOT_CONFIRMED}),
-        "error": f"Sent: none. badge: {NOT_CONFIRMED}. To try again, name only what was not sent.",
-        "user_message": "I cannot tell whether your badge went out; please look into your mailbox.",
-        "code": "tool",
-    }
+def test_a_server_that_is_away_is_storage(database: Path) -> None:
+    (result,) = asyncio.run(results(RegistrationDesk(database, smtp_port=1), sending(identifier="REG-1001")))
+    assert (result["success"], result["data"], result["code"]) == (False, None, "storage")
 
 
 def test_a_server_that_hangs_over_a_mail_leaves_it_unconfirmed_and_the_rest_unsent(database: Path) -> None:
-    result = sent(database, RawServer(*BEFORE, "354 Go", None), 0.2, identifier="REG-1001")
+    result = sent(database, MailServer(badge="hang"), 0.2, identifier="REG-1001")
     assert result["data"] == account(
         failed=["invoice", "confirmation"],
         unconfirmed=["badge"],
@@ -401,7 +398,7 @@ def test_a_planner_is_told_what_the_tools_do_and_what_they_take(snapshot: Snapsh
     told = [
         {**registry.get_tool_descriptions()[n], **tool.parameters_schema()} for n, tool in enumerate(registry)
     ]
-    assert json.dumps(told, indent=2) + "\n" == snapshot
+    assert in_json(told) == snapshot
 
 
 def test_the_security_of_the_tools_is_declared() -> None:
@@ -448,39 +445,10 @@ def test_the_example_runs(snapshot: SnapshotAssertion) -> None:
     assert done.stdout == snapshot
 
 
-def test_the_example_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "aiosmtpd.smtp", None)
-    monkeypatch.setattr(sys, "path", [*sys.path])  # which the program changes
-    with pytest.raises(SystemExit, match=r"^this example runs its own mail server: pip install aiosmtpd$"):
-        run_path(PROGRAM)
-
-
 # The configuration: given, or read from the environment when a call is made
 
 
 UNSET = "REGISTRATION_DATABASE is not set; set it to the path of the registrations' SQLite file"
-UNREADABLE = (
-    "REGISTRATION_SMTP must be host:port, such as 127.0.0.1:25, and REGISTRATION_SENDER "
-    "one email address, such as desk@example.org"
-)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("REGISTRATION_SMTP", "mail.example.org"),
-        ("REGISTRATION_SMTP", "mail.example.org:"),
-        ("REGISTRATION_SMTP", ":25"),
-        ("REGISTRATION_SMTP", "mail.example.org:0"),
-        ("REGISTRATION_SMTP", "mail.example.org:65536"),
-        ("REGISTRATION_SMTP", "mail.example.org:" + "9" * 5000),
-        ("REGISTRATION_SENDER", "secret"),
-    ],
-)
-def test_what_cannot_be_read_is_said_without_its_value(name: str, value: str) -> None:
-    with pytest.raises(StorageUnavailable) as caught:
-        RegistrationDesk.from_environment({"REGISTRATION_DATABASE": "desk.db", name: value})
-    assert (str(caught.value), caught.value.__context__) == (UNREADABLE, None)
 
 
 @pytest.mark.parametrize("tool", registration_tools(), ids=lambda tool: tool.name)

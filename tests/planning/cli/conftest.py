@@ -17,7 +17,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield tmp_path
-    for name in ("adding", "my_app", "my_tools", "step_tools"):
+    for name in ("my_app", "step_tools"):
         sys.modules.pop(name, None)
 
 

@@ -32,7 +32,7 @@ def timeless(text: str) -> str:
     return re.sub(r"\w{8}-\w{4}-\w{4}-\w{4}-\w{12}", "00000000-0000-0000-0000-000000000000", text)
 
 
-def call(toolbox: Toolbox, name: str, call_id: str, **arguments: object) -> None:
+def call(toolbox: Toolbox, name: str, call_id: str | None = None, **arguments: object) -> None:
     """One call by the model."""
     toolbox.call(f"planning_{name}", arguments, context={"call_id": call_id, "actor": "model"})
 

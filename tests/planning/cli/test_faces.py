@@ -9,6 +9,7 @@ import io
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -26,9 +27,8 @@ from planning.cli.faces import Lines, Live, frame
 from planning.cli.progress import Progress
 from planning.cli.replay import replay_lines
 from planning.cli.running import report_lines
-from planning.cli.terminal import TROUBLE, Line, as_json, lines_of
+from planning.cli.terminal import Line, as_json
 from planning.cli.transcript import Call
-from planning.errors import one_line, printable
 from planning.observe.steps import RunSteps
 from planning.workflow import StepFailure, Workflow, WorkflowResult, WorkflowStep
 from planning.workflow.run.records import WorkflowRun
@@ -145,8 +145,10 @@ def test_the_report_of_a_run(snapshot: SnapshotAssertion) -> None:
 SQL = "SELECT name,\n\tsum(total) -- [bold]\x1b[2J\nFROM order_totals"
 
 
-def answered(rows: list[list[Any]], *, truncated: bool = False) -> dict[str, Any]:
-    found = {"columns": ["name", "total"], "data": rows, "truncated": truncated}
+def answered(
+    rows: list[list[Any]], columns: Sequence[str] = ("name", "total"), *, truncated: bool = False
+) -> dict[str, Any]:
+    found = {"columns": columns, "data": rows, "truncated": truncated}
     return {"success": True, "sql_query": SQL, "execution_result": found, "answer": "Done."}
 
 
@@ -154,6 +156,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "rows": answered([["[red]Ada[/]", 2.5], [None, 10]]),
     "no rows": answered([]),
     "many rows": answered([[f"customer {number} " + "x" * 30, number] for number in range(1_050)]),
+    "many columns": answered([["x" * 20] * 30], [f"column_{number}" for number in range(30)]),
     "truncated": answered([["Ada", number] for number in range(51)], truncated=True),
     "asks": {"success": False, "needs_user_input": True, "answer": "Which year?\n- 2025\n- \x1b[2J2026"},
     "failed": {
@@ -210,13 +213,6 @@ def test_colours_are_forced_and_forbidden(given: dict[str, str], is_coloured: bo
     assert ("<ESC>[31m" in replayed) is is_coloured
 
 
-def test_text_for_a_terminal_cannot_act_on_it() -> None:
-    assert printable("\x1b[31mred\u202e\ud800\x9b") == "\\x1b[31mred\\u202e\\ud800\\x9b"
-    assert printable("plain [red] caf\u00e9") == "plain [red] caf\u00e9"
-    assert one_line("a\n\tb\x07") == "a |  b\\x07"
-    assert lines_of("\na\r\n\tb\n") == ["a", "    b"]
-
-
 ABCD = Workflow(steps=tuple(WorkflowStep(step_id=each, description=f"Do {each}") for each in "abcd"))
 
 
@@ -253,33 +249,6 @@ def test_lines_stay_aligned_whatever_the_alphabet_of_the_ids() -> None:
     assert lines == ["\u6d4b\u8bd5  running   x", "e\u0301     running   x", "abcd  running   x"]
 
 
-def test_the_note_of_a_step_is_short_however_large_its_output_is() -> None:
-    for output in ("x" * 10_000_000, ["x"] * 1_000_000, {"a": "x" * 10_000}, object()):
-        progress, record = Progress(RunSteps(ABCD)), Clock().record
-        ((text, _),) = progress.take_record(record("a", "completed", called=True, output=output))
-        assert len(text) <= 120
-
-
-def plan(*statuses: str, notes: tuple[str, ...] = (), status: Any = "active") -> Plan:
-    steps = (PlanStep(f"S00{at}", f"Do {at}", None, each, notes) for at, each in enumerate(statuses, start=1))  # type: ignore[arg-type] # the tests know the words
-    return Plan("Fix it", status, tuple(steps))
-
-
-def test_a_plan_is_compared_with_the_one_before() -> None:
-    progress = Progress()
-    assert progress.take_plan(plan("in_progress", "pending")) == [
-        ("New plan: Fix it. Added S001, S002.", ""),
-        ("  S001  Do 1", ""),
-        ("  S002  Do 2", ""),
-    ]
-    noted = plan("pending", notes=("no luck",))
-    assert progress.take_plan(noted) == [("S001 pending: no luck. S002 was removed.", TROUBLE)]
-    assert progress.take_plan(noted) == [("Nothing changed.", "")]
-    assert progress.take_plan(Plan("Fix it", "abandoned")) == [("Plan abandoned.", "")]
-    assert progress.take_plan(None) == [("Plan removed.", "")]
-    assert (progress.steps, progress.title) == ([], "")
-
-
 texts = st.text(max_size=12) | st.sampled_from(["S001", "S002", "done", "\x1b[2J", "[red]", "\x9b", "\u202e"])
 names = st.sampled_from(["setup_plan", "mark_step", "add_step", "update_step", "clear_plan"]) | texts
 fields = st.sampled_from(
@@ -307,7 +276,6 @@ def test_whatever_a_model_sends_every_line_is_printable_and_the_state_is_that_of
     assert (ends.total(), ends["refused"]) == (len(calls) + 1, progress.refused)
 
 
-COLUMNS = ["id", "name", "name", "price", "raw\x1b[2J", "note"]
 ROWS: list[list[Any]] = [
     [1, "Ada", None, 2.5, b"\x00\xff", "one\ntwo\tthree"],
     [20_000, "NULL", "'NULL'", 1e300, b"", "漢字かな交じり文の長い長い長い長い説明文"],
@@ -322,7 +290,7 @@ def shown(width: int | None, columns: list[str], rows: list[list[Any]]) -> str:
 
 @pytest.mark.parametrize("width", [40, 120, None])
 def test_a_table_fits_its_width(width: int | None, snapshot: SnapshotAssertion) -> None:
-    assert shown(width, COLUMNS, ROWS) == snapshot
+    assert shown(width, ["id", "name", "name", "price", "raw\x1b[2J", "note"], ROWS) == snapshot
 
 
 def test_values_in_values_are_json_and_null_differs_from_every_text() -> None:
@@ -330,11 +298,6 @@ def test_values_in_values_are_json_and_null_differs_from_every_text() -> None:
     assert shown(80, ["list", "struct"], rows).splitlines()[-1] == '["\u00e9", null]   {"k": "2026-01-02"}'
     texts: list[list[Any]] = [[None], ["NULL"], ["'NULL'"], ["null"], [""]]
     assert shown(80, ["value"], texts).splitlines()[2:] == ["NULL", "'NULL'", "'''NULL'''", "null", ""]
-
-
-def test_columns_that_have_no_room_are_omitted() -> None:
-    names = [f"column_{number}" for number in range(30)]
-    assert laid_out(names, [["x" * 20 for _ in range(30)]], 40)[1] == 4
 
 
 values = st.one_of(

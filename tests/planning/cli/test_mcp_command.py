@@ -40,6 +40,7 @@ WRONG = [
     "--run search",
     "--session 'no name'",
     "--store -",
+    "--last",
 ]
 
 

@@ -27,17 +27,11 @@ def ran(*arguments: str, stdin: str | None = None) -> str:
     return timeless(run("run", *arguments, stdin=stdin))
 
 
-@pytest.mark.parametrize("executor", [(), ("--executor", "threads"), ("--executor", "processes")])
-def test_a_completed_run_is_a_line_for_each_change(executor: tuple[str, ...]) -> None:
-    assert ran("fine.json", *WITH, "--prompt", "larks", *executor) == (
-        "exit code 0\n--- stdout\n"
-        "Look into it: 0 of 2 done\n"
-        "find  running   Call find\n"
-        'find  done      0.0 s  {"topic":"larks","pages":3}\n'
-        "left  done      Think of left\n"
-        "\n== Answer ==\nThink of left\n\n"
-        "completed: 2 of 2 done, in 0.0 s\n"
-    )
+def test_a_completed_run_is_a_line_for_each_change(snapshot: SnapshotAssertion) -> None:
+    executors = ((), ("--executor", "threads"), ("--executor", "processes"))
+    first, *others = (ran("fine.json", *WITH, "--prompt", "larks", *each) for each in executors)
+    assert first == snapshot
+    assert others == [first] * 2
 
 
 def test_a_failed_run_says_why_and_how_to_go_on(snapshot: SnapshotAssertion) -> None:
@@ -46,28 +40,12 @@ def test_a_failed_run_says_why_and_how_to_go_on(snapshot: SnapshotAssertion) -> 
     assert shown == snapshot
 
 
-def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) -> None:
+def test_the_result_as_json_is_all_that_stands_on_standard_output(snapshot: SnapshotAssertion) -> None:
     shown = ran("failing.json", *WITH, "--json", "--prompt", "larks")
     told, text = shown.split("--- stdout\n")
     result = json.loads(text)
     assert result.pop("workflow")["status"] == "failed"
-    error = {
-        "message": "fail failed. Call it again, or continue without it.",
-        "user_message": "I ran into a problem looking that up. Could you try again?",
-        "code": "unknown",
-    }
-    assert result == {
-        "status": "failed",
-        "outputs": {"find": {"topic": "larks", "pages": 3}, "left": "Think of left"},
-        "memory": {"found": 3},
-        "errors": {"fail": error},
-        "warnings": [],
-    }
-    assert told == (
-        "exit code 1\n--- stderr\n"
-        "planning: failed; to retry the failed steps, run:"
-        " planning run failing.json --tools step_tools:tools --json --prompt larks --resume\n"
-    )
+    assert f"{told}--- stdout\n{json.dumps(result, indent=2)}\n" == snapshot
 
 
 DONE_BEFORE = {"status": "completed", "completed_at": "2024-05-06T07:08:09+00:00"}
@@ -118,13 +96,10 @@ def test_what_cannot_be_done_is_refused_at_once(folder: Path, snapshot: Snapshot
 @pytest.mark.parametrize(
     ("value", "stored"),
     [
-        ("2022", 2022),
-        ("null", None),
         ('["a", 1]', ["a", 1]),
         ('"2022"', "2022"),
         ("2022-01-01", "2022-01-01"),
         ("NaN", "NaN"),
-        ("1e999", "1e999"),
         ("[" * 100_000, "[" * 100_000),
     ],
     ids=lambda value: str(value)[:20],
@@ -135,20 +110,12 @@ def test_a_value_is_json_where_it_can_be(value: str, stored: object, folder: Pat
     assert shown["memory"] == {"given": stored}
 
 
-@pytest.mark.parametrize(("name", "call"), [("leave", "SystemExit: 3"), ("interrupt", "KeyboardInterrupt: ")])
-def test_a_tool_that_ends_the_program_stops_the_run(name: str, call: str, folder: Path) -> None:
+@pytest.mark.parametrize("name", ["leave", "interrupt"])
+def test_a_tool_that_ends_the_program_stops_the_run(
+    name: str, folder: Path, snapshot: SnapshotAssertion
+) -> None:
     (folder / "end.json").write_text(plan(step(name)))
-    assert ran("end.json", *WITH) == (
-        "exit code 1\n--- stderr\n"
-        f"planning: the run was stopped by {call}\n"
-        "planning: stopped; to resume, run: planning run end.json --tools step_tools:tools"
-        " --resume\n"
-        "--- stdout\n"
-        "Look into it: 0 of 1 done\n"
-        f"{name}  running   Call {name}\n"
-        f"{name}  stopped   0.0 s  stopped before it was done\n"
-        "stopped: 0 of 1 done, 1 stopped, in 0.0 s\n"
-    )
+    assert ran("end.json", *WITH) == snapshot
 
 
 def test_a_plan_that_was_cut_runs_none_of_its_steps_unless_the_model_ended_it(folder: Path) -> None:
@@ -223,24 +190,11 @@ def test_a_run_that_was_killed_is_resumed_and_no_completed_step_runs_twice(folde
     assert calls(folder) == ["find", "waiter", "waiter"]
 
 
-def test_a_complete_run_is_followed_by_another_in_its_session(folder: Path) -> None:
-    for _ in range(2):
-        completed("fine.json", *WITH, *LARKS)
-    assert (calls(folder), sessions()) == (["find", "find"], ["fine"])
-
-
 def test_a_session_has_the_name_of_the_file(folder: Path) -> None:
     for name in ("think.json", "a b.json", "...json", "\u043f\u043b\u0430\u043d.json"):
         (folder / name).write_text(plan(thought("a")))
         completed(name)
     assert sessions() == ["a-b", "think", "workflow"]
-
-
-def test_a_run_of_standard_input_is_resumed_with_the_same_text(folder: Path) -> None:
-    assert run("run", "-", *WITH, *LARKS, stdin=FAILING).startswith("exit code 1\n")
-    (folder / "mended").touch()
-    assert run("run", "-", *WITH, "--resume", stdin=FAILING).startswith("exit code 0\n")
-    assert calls(folder) == ["fail", "fail", "find"]
 
 
 NOT_RESUMED = [
@@ -301,17 +255,14 @@ def test_the_line_to_resume_with_is_quoted_for_a_shell(folder: Path) -> None:
     ) in shown
 
 
-def test_what_may_not_be_called_twice_is_not_said_to_be_retried(folder: Path) -> None:
+def test_what_may_not_be_called_twice_is_not_said_to_be_retried(
+    folder: Path, snapshot: SnapshotAssertion
+) -> None:
     (folder / "go").touch()
     (folder / "pay.json").write_text(plan(step("waiter"), step("fail", "waiter")))
     once = ("pay.json", "--tools", "step_tools:once")
     assert "planning: failed; to retry the failed steps, run: " in run("run", *once)
     run("rewind", DEFAULT_STORE, "pay", "1")
 
-    assert run("run", *once, "--resume").startswith(
-        "exit code 1\n--- stderr\n"
-        "planning: failed; a failed step that must not run twice is not called again: "
-        "give it another step_id, and run: "
-        "planning run pay.json --tools step_tools:once --resume\n"
-    )
+    assert ran(*once, "--resume") == snapshot
     assert calls(folder) == ["fail", "waiter"]

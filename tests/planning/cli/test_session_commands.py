@@ -1,22 +1,26 @@
-"""``planning sessions``, ``show``, ``history``, ``diff``, ``rewind``, ``fork`` and ``verify`` on a store."""
+"""``planning sessions``, ``show``, ``history``, ``diff``, ``rewind``, ``fork``, ``verify``; files shown."""
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from cli_runs import in_terminal, printed, refused, run, runs, written_in_terminal
-from page_data import call, kept
-from store_files import all_of, timeless
+from cli_runs import TRIAGE, in_terminal, left_in, printed, refused, run, runs, written_in_terminal
+from page_data import call, in_memory, kept
+from run_folders import FINE
+from store_files import Mine, all_of, timeless
 from syrupy.assertion import SnapshotAssertion
 
-from planning.integrations._rewind import calling
+from planning import PlanningToolsSection, Toolbox
+from planning.observe.stores import open_session
 from planning.plan.model import Plan
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
-from session import Session
+from session import Session, append
 from session.stores import SqliteStore
 
 pytestmark = pytest.mark.usefixtures("store_folder")
@@ -42,6 +46,7 @@ COMMANDS = [
     "diff plans.db nightly 2",
     "diff plans.db nightly",
     "verify plans.db nightly",
+    "verify plans.db",
     "rewind plans.db nightly 2",
     "fork plans.db nightly --at 2 --as another",
 ]
@@ -75,29 +80,11 @@ def test_a_terminal_has_one_line_for_a_session_or_two_in_40_columns_and_every_id
     assert timeless(shown) == snapshot
 
 
-def test_an_id_that_is_wider_than_the_terminal_is_not_cut(folder: Path) -> None:
-    name = "x" * 128
-    Session(session_id=name, store=SqliteStore(folder / "ids.db")).reset()
-    for columns in (40, 80, 160):
-        assert name in written_in_terminal(columns, "sessions", "ids.db").replace("\n", "")
-
-
 def test_reading_changes_nothing_in_the_store() -> None:
     before = [(head.session_id, head.version) for head in SqliteStore("plans.db").sessions()]
     for command in COMMANDS[:-2]:
         run(*command.split())
     assert [(head.session_id, head.version) for head in SqliteStore("plans.db").sessions()] == before
-
-
-def test_the_history_has_no_words_for_the_framework_that_made_a_change() -> None:
-    session, toolbox = kept(PLANS, "agents")
-    with calling(session, "langchain:thread-a", "1"):
-        toolbox.call("planning_setup_plan", {"objective": "Open the shop", "initial_steps": ["Rent a room"]})
-        toolbox.call("planning_read_plan", {})
-    assert [each["text"] for each in printed("history", "plans.db", "agents", "--json")] == [
-        "New plan: Open the shop. Added S001.",
-        "Called planning_read_plan.",
-    ]
 
 
 NOTES = {
@@ -261,22 +248,116 @@ def test_a_whole_id_names_its_session_though_another_begins_with_it() -> None:
     assert run("history", "plans.db", "nightly") == before
 
 
-def test_without_a_session_verify_checks_all() -> None:
-    lines = run("verify", "plans.db").splitlines()
-    assert lines[0] == "exit code 0"
-    assert sorted(lines[2:]) == [
-        "nightly is sound: 6 versions.",
-        "other is sound: 1 version.",
-        "run is sound: 4 versions.",
-        "what-if is sound: 2 versions.",
-    ]
-    found = printed("verify", "plans.db", "--json")
-    assert {each["session_id"] for each in found if each["sound"]} == {"nightly", "other", "run", "what-if"}
-
-
 @pytest.mark.parametrize("command", ["show", "history", "audit", "verify"])
 def test_the_store_of_planning_run_is_read_by_default(command: str) -> None:
     Path(".planning").mkdir()
     run("store", "copy", "plans.db", ".planning/runs.db", "nightly")
     assert run(command) == run(command, ".planning/runs.db")
     assert run(command).startswith("exit code 0\n")
+
+
+# planning show: what it reads, and what it shows of it
+
+WITH = ("--tools", "step_tools:tools", "--prompt", "larks", "--store", "runs.db")
+
+
+@pytest.fixture
+def runs_in_a_store(folder: Path, run_folder: None) -> None:
+    """Two runs in a store, and a snapshot of each in place of its workflow."""
+    for name in ("fine", "failing"):
+        plan = (folder / f"{name}.json").rename(f"{name}.plan.json")
+        run("run", plan.name, *WITH, name)
+        snapshot = open_session(SqliteStore("runs.db"), name).snapshot()
+        (folder / f"{name}.json").write_text(snapshot.to_json())
+
+
+@pytest.mark.usefixtures("runs_in_a_store")
+@pytest.mark.parametrize("options", [[], ["--verbose"]], ids=["brief", "verbose"])
+@pytest.mark.parametrize("name", ["fine", "failing"])
+def test_a_run_is_shown_with_its_answer(name: str, options: list[str], snapshot: SnapshotAssertion) -> None:
+    shown = run("show", f"{name}.json", *options)
+    assert timeless(shown) == snapshot
+    stored = run("show", "runs.db", name, *options)  # has its version in a line
+    assert stored.split("\n", 3)[3] == shown.split("\n", 2)[2]
+
+
+@pytest.mark.usefixtures("runs_in_a_store")
+def test_json_holds_the_plan_and_the_run() -> None:
+    shown = printed("show", "fine.json", "--json")
+    assert (list(shown), shown["plan"]["status"]) == (["plan", "run"], "completed")
+    again = run("run", "fine.plan.json", *WITH[-2:], "fine", "--resume", "--json")
+    assert shown["run"] == json.loads(again.split("--- stdout\n")[1])
+
+
+def test_a_transcript_is_shown_with_its_final_plan() -> None:
+    whole = run("replay", str(TRIAGE)).split("== Final plan ==")[1].rsplit("\n\n", 1)[0]
+    assert run("show", str(TRIAGE)) == f"exit code 0\n--- stdout\n== Final plan =={whole}\n"
+    assert run("show", "-", stdin=TRIAGE.read_text()) == run("show", str(TRIAGE))
+
+
+def test_a_session_of_a_program_is_shown_without_its_other_slices(folder: Path) -> None:
+    session, toolbox = in_memory()
+    session.register_reducer(Mine, append)
+    session.dispatch(Mine("x"))
+    call(toolbox, "setup_plan", objective="Fix it", initial_steps=["Find it"])
+    text = session.snapshot().to_json().replace("store_files:Mine", "elsewhere:Mine")
+    (folder / "session.json").write_text(text)
+    assert run("show", "session.json") == (
+        "exit code 0\n--- stdout\n== Final plan ==\nFix it (active, 0 of 1 done)\nS001 pending: Find it\n"
+    )
+    assert printed("show", "session.json", "--json")["run"] is None
+
+
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def test_each_step_of_a_plan_has_its_time_and_how_long_it_took(
+    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    times = (START.timestamp() + 65 * number for number in range(99))
+    monkeypatch.setattr("session.transaction.time", lambda: next(times))
+    session, toolbox = kept(Path("timed.db"), "timed")
+    call(toolbox, "setup_plan", objective="Fix it", initial_steps=["Find it", "Mend it", "Try it"])
+    for mark in ("S001 in_progress", "S001 done", "S002 in_progress", "S002 pending", "S003 done"):
+        step_id, status = mark.split()
+        call(toolbox, "mark_step", step_id=step_id, status=status)
+    session.rewind(5)
+    assert runs(["show timed.db", "show timed.db --at 4", "show timed.db --json"]) == snapshot
+
+
+def test_a_reminder_is_the_active_plan_as_a_model_reads_it() -> None:
+    session = Session(session_id="agent", store=SqliteStore("agent.db"))
+    section = PlanningToolsSection(session=session)
+    toolbox = Toolbox(section.tools())
+    toolbox.call("planning_setup_plan", {"objective": "Fix it", "initial_steps": ["Look", "Mend"]})
+    toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done", "note": "Seen"})
+    shown = run("show", "agent.db", "agent", "--reminder")
+    assert shown == f"exit code 0\n--- stdout\n{section.reminder()}\n"
+    toolbox.call("planning_mark_step", {"step_id": "S002", "status": "done"})
+    assert run("show", "agent.db", "--reminder") == "exit code 0\n"
+    assert run("show", "agent.db", "--at", "1", "--reminder", "agent").endswith("S002 pending: Mend\n")
+
+
+@pytest.mark.usefixtures("runs_in_a_store")
+def test_a_terminal_gets_the_run_as_a_table(snapshot: SnapshotAssertion) -> None:
+    text = written_in_terminal(80, "show", "fine.json", NO_COLOR="1")
+    assert timeless(left_in(text)) == snapshot
+
+
+WRONG: dict[str, str | bytes] = {
+    "empty": "",
+    "deep": "[" * 100_000,
+    "bytes": b"\xff",
+    "list": "[]",
+    "workflow": FINE,
+    "version": '{"slices": {}}',
+    "hostile": json.dumps({"slices": {"planning.model:Plan": [{"objective": "\x1b[2J"}]}, "version": 2}),
+}
+
+
+def test_what_cannot_be_shown_is_refused(folder: Path, snapshot: SnapshotAssertion) -> None:
+    for name, text in WRONG.items():
+        (folder / f"{name}.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
+    shown = runs([f"{name}.txt" for name in WRONG], "show ")
+    assert (shown.count("exit code 2\n"), "\x1b" in shown) == (len(WRONG), False)
+    assert shown == snapshot

@@ -1,20 +1,28 @@
-"""The commands on a session with a policy, and ``planning approve``."""
+"""``planning approve`` and ``watch``, and the commands on a session with a policy."""
 
 from __future__ import annotations
 
+import json
 import re
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cli_runs import plain, run, written_in_terminal
+from cli_runs import plain, run, started, written_in_terminal
+from page_data import kept
+from run_folders import PATIENCE
 from store_files import call, timeless
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox
+from planning.cli import history
 from planning.plan.commands import ApprovePlan, RejectPlan, RemoveStep
 from planning.plan.facts import PlanFacts
 from planning.tools import Tool
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 from session.stores import SqliteStore
 
@@ -179,3 +187,109 @@ def test_a_step_that_waits_alone_is_approved_and_the_work_in_progress_does_not_m
     monkeypatch.setattr("builtins.input", answer)
     assert run("approve", "plans.db") == snapshot
     assert box.call("planning_mark_step", {"step_id": "S003", "status": "in_progress"}).success
+
+
+# A plan that another program changes: planning watch
+
+STEPS = ["Find it", "Mend it"]
+BEGIN = "New plan: Fix it. Added S001, S002.\n  S001  Find it\n  S002  Mend it\n"
+Watched = Callable[..., str]
+
+
+@pytest.fixture
+def planned(folder: Path) -> Agent:
+    """A session with a plan of two steps, and its tools."""
+    session, toolbox = kept(folder / "plans.db")
+    call(toolbox, "setup_plan", objective="Fix it", initial_steps=STEPS)
+    return session, toolbox
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """What a watch shows of changes, one between two looks at the store, until the session is deleted."""
+
+    def watch(*changes: Callable[[], object], options: str = "") -> str:
+        ends = (lambda: SqliteStore("plans.db").delete("nightly"), lambda: None)
+        left: Iterator[Callable[[], object]] = iter((*changes, *ends))
+        monkeypatch.setattr(history, "time", SimpleNamespace(sleep=lambda _: next(left)()))
+        return run("watch", "plans.db", "nightly", *options.split())
+
+    return watch
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_an_interrupted_watch_ends_without_a_word(number: signal.Signals, code: int, planned: Agent) -> None:
+    with started("watch", "plans.db", "nightly") as process:
+        assert process.stdout is not None
+        assert "".join(process.stdout.readline() for _ in range(3)) == BEGIN
+        call(planned[1], "mark_step", step_id="S001", status="done")
+        assert process.stdout.readline() == "S001 done.\n"
+        process.send_signal(number)
+        assert (*process.communicate(timeout=PATIENCE), process.returncode) == ("", "", code)
+
+
+def test_each_change_is_shown_until_the_session_is_deleted(
+    planned: Agent, watched: Watched, snapshot: SnapshotAssertion
+) -> None:
+    session, toolbox = planned
+    assert snapshot == watched(
+        lambda: call(toolbox, "mark_step", step_id="S001", status="done", note="In the cookie"),
+        lambda: call(toolbox, "mark_step", step_id="S009", status="done"),
+        lambda: session.rewind(1),
+        lambda: call(toolbox, "setup_plan", objective="Fix more", initial_steps=["Look"]),
+        session.reset,
+    )
+
+
+def test_the_steps_of_a_workflow_have_their_own_ids(
+    folder: Path, watched: Watched, snapshot: SnapshotAssertion
+) -> None:
+    session, toolbox = kept(folder / "plans.db")
+    steps = tuple(WorkflowStep(step_id=each, description=f"Do {each}") for each in ("S002", "load"))
+    run_workflow(Workflow(goal="Load it", steps=steps), Capabilities(), session=session)
+    assert snapshot == watched(
+        lambda: session.rewind(1),
+        lambda: call(toolbox, "mark_step", step_id="S001", status="done"),
+        lambda: call(toolbox, "setup_plan", objective="Else", initial_steps=["Look"]),
+    )
+
+
+def test_approval_and_evidence_are_shown_as_they_come(
+    folder: Path, watched: Watched, snapshot: SnapshotAssertion
+) -> None:
+    session = Session(session_id="nightly", store=SqliteStore(folder / "plans.db"))
+    policy = PlanPolicy(approval=True, evidence="required", finish_gate=1)
+    section = PlanningToolsSection(session=session, policy=policy)
+    look = Tool(name="look", description="Look", function=lambda: "seen")
+    toolbox = Toolbox([*section.tools(), look], session=session)
+    call(toolbox, "setup_plan", objective="Fix it", initial_steps=STEPS)
+    assert snapshot == watched(
+        lambda: session.dispatch(ApprovePlan()),
+        lambda: toolbox.call("look", {}),
+        lambda: call(toolbox, "mark_step", step_id="S001", status="done", evidence=["C1"]),
+        section.may_finish,
+    )
+
+
+def test_json_has_one_line_for_each_change(planned: Agent, watched: Watched) -> None:
+    shown = watched(
+        lambda: call(planned[1], "read_plan"),
+        lambda: call(planned[1], "mark_step", step_id="S002", status="in_progress"),
+        options="--json",
+    )
+    head, *lines = shown.splitlines()[2:]
+    assert [head, lines[0]] == ["planning: the session was deleted", "--- stdout"]
+    read, marked = (json.loads(line) for line in lines[1:])
+    assert (read["version"], read["text"], read["changed"], read["diff"]) == (
+        2, "Called planning_read_plan.", False, None,
+    )  # fmt: skip
+    assert (marked["version"], marked["text"]) == (3, "S002 in_progress.")
+    assert marked["plan"]["steps"][1]["status"] == "in_progress"
+
+
+@pytest.mark.usefixtures("planned")
+def test_a_store_that_is_gone_ends_the_watch(folder: Path, watched: Watched) -> None:
+    shown = watched(lambda: (folder / "plans.db").rename("moved.db"))
+    reason = f"planning: the store {folder / 'plans.db'} is gone"
+    assert shown == f"exit code 1\n--- stderr\n{reason}\n--- stdout\n{BEGIN}"

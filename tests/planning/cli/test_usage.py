@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,9 +11,8 @@ from page_data import call, kept
 from store_files import timeless
 from typer.testing import CliRunner
 
-from planning.cli import arguments, history, opening, view
+from planning.cli import history, view
 from planning.cli.app import app
-from session import Session
 from session.stores import SqliteStore
 
 UUIDS = [f"1{number}8f2a4c-7b1d-4f6e-9a3b-5c2d1e0f0000" for number in range(2)]
@@ -108,18 +104,6 @@ def test_a_run_is_resumed_by_the_beginning_of_its_session_and_as_the_last(run_fo
     assert run("run", *given, "1", "--resume") == SEVERAL
 
 
-def test_an_mcp_server_takes_the_last_session_of_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    served = list[Session]()
-    monkeypatch.setattr("planning.integrations.mcp.build_server", lambda session, **_: served.append(session))
-    monkeypatch.setattr("planning.integrations.mcp.serve_stdio", lambda server: server)
-    monkeypatch.setattr("planning.cli.mcp_server._log_plainly", lambda: None)  # of the whole process
-    monkeypatch.setattr("planning.cli.mcp_server.asyncio.run", lambda _: None)
-    monkeypatch.setattr("planning.cli.mcp_server.signal.signal", lambda *_: None)
-    assert run("mcp", "--store", "plans.db", "--last") == "exit code 0\n"
-    assert [str(session.session_id) for session in served] == [LAST]
-    assert run("mcp", "--last").endswith("Error: Invalid value for '--session': --last needs --store\n")
-
-
 def test_a_path_is_not_taken_for_a_session() -> None:
     for place in ("planz.db", "folder/11", "run.json"):
         missing = f"cannot read '{place}': No such file or directory"
@@ -165,18 +149,3 @@ def test_what_is_not_a_store_completes_nothing(place: str, folder: Path) -> None
     files = sorted(folder.iterdir())
     assert completed(f"planning show {place} ") == []
     assert sorted(folder.iterdir()) == files
-
-
-def test_a_store_that_does_not_answer_does_not_hold_up_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = threading.Event()
-
-    @contextmanager
-    def waiting(place: str) -> Iterator[None]:
-        del place
-        answered.wait()
-        yield
-
-    monkeypatch.setattr(opening, "opened_store", waiting)
-    monkeypatch.setattr(arguments, "_PATIENCE", 0.01)
-    assert completed("planning show plans.db ") == []
-    answered.set()

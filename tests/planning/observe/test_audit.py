@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,12 @@ FAULTS: list[tuple[Sequence[Act], list[tuple[str, int, str]]]] = [
         ("refused", 2, "planning_mark_step was refused 2 times, then accepted: "
                        "step_id: the plan has no step S007; its only step is S001"),
     ]),
+    ((set_up(1), planning("setup_plan", objective="", initial_steps=[""] * 9), call, S1), [
+        ("refused", 2, "planning_setup_plan was refused once, and not accepted afterwards: "
+                       "10 problems: | - objective: blank; send 1 to 240 characters | "
+                       "- initial_steps[0].title: blank; send 1 to 160 characters | "
+                       "- initial_steps[1].title: blank; send 1 to 160 characters | - initial_steps..."),
+    ]),
 ]  # fmt: skip
 
 
@@ -190,10 +197,6 @@ def test_each_fault_is_a_finding(acts: Sequence[Act], expected: list[tuple[str, 
     found = audited(*acts)
     assert said(found) == expected
     assert "secret" not in repr(found)
-
-
-def test_every_kind_of_finding_has_an_example() -> None:
-    assert {code for _, expected in FAULTS for code, _, _ in expected} == FINDINGS.keys()
 
 
 def test_evidence_that_a_policy_accepted_is_no_finding_and_is_counted() -> None:
@@ -282,12 +285,15 @@ def test_the_work_grows_with_the_changes_alone() -> None:
     assert work(400) < 4.2 * work(100)
 
 
-def test_the_table_of_the_page_is_that_of_the_code() -> None:
+def test_the_table_of_the_page_has_each_finding_of_an_example_as_the_code_has_it() -> None:
     text = (Path(__file__).parents[3] / "docs" / "howto" / "audit-a-run.md").read_text()
-    for code, rule in FINDINGS.items():
-        setting = "no setting" if rule.prevented_by is None else f"`{rule.prevented_by}`"
-        assert f"| `{code}` | {rule.severity} | {rule.meaning} | {setting} |\n" in text
+    found = {finding.code for acts, _ in FAULTS for finding in audited(*acts).findings}
+    assert found == FINDINGS.keys()
+    assert re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \| (.+) \|$", text, re.MULTILINE) == [
+        (code, rule.severity, rule.meaning, f"`{rule.prevented_by}`" if rule.prevented_by else "no setting")
+        for code, rule in FINDINGS.items()
+    ]
+    for rule in FINDINGS.values():  # a policy takes the setting as it is written
         written = ast.parse(f"PlanPolicy({rule.prevented_by or ''})", mode="eval").body
-        assert isinstance(written, ast.Call)  # a policy takes the setting as it is written
+        assert isinstance(written, ast.Call)
         PlanPolicy(**{str(each.arg): ast.literal_eval(each.value) for each in written.keywords})
-    assert text.count("| warning |") + text.count("| notice |") == len(FINDINGS)

@@ -62,6 +62,7 @@ PLANS: list[tuple[Session, str]] = [
     (with_plan("active", "blocked", "pending"), "working 0/2 S002"),
     (with_plan("active", "done", "blocked", notes=NOTES), "stopped 1/2 S002 S002 is blocked: No key"),
     (with_plan("active", "blocked"), "stopped 0/1 S001 S001 is blocked"),
+    (with_plan("active", "blocked", notes=("x" * 512,)), f"stopped 0/1 S001 S001 is blocked: {'x' * 480}..."),
     (with_plan("active", "done", "done"), "finished 2/2"),
     (with_plan("completed", "done"), "finished 1/1"),
     (with_plan("completed", "done", "blocked"), "finished 1/2"),
@@ -89,6 +90,9 @@ def test_what_waits_for_approval_says_so_until_it_is_decided() -> None:
     assert found is not None
     shown = (found.objective, found.title, found.label)
     assert shown == ("Open the shop", "Rent a room", "waiting for approval")
+    for step_id in ("S001", "S002"):
+        session.dispatch(MarkStep(step_id, "blocked"))
+    assert health(session) == "waiting 0/2 S001 S001 is blocked"
 
 
 def test_a_plan_without_a_change_for_an_hour_is_stopped() -> None:
@@ -137,7 +141,7 @@ def with_run(
 
 BEGUN, DONE = ("rent", "in_progress", None), ("rent", "completed", None)
 LET, CLOSED = ("rent", "failed", "It is let"), ("ask", "failed", "It is closed")
-ASKING = ("ask", "in_progress", None)
+ASKING, LONG = ("ask", "in_progress", None), ("rent", "failed", "x" * 600)
 RUNS: list[tuple[Session, str]] = [
     (with_run(token=runs.new_token()), "working 0/3 rent"),
     (with_run(token=DEAD), "stopped 0/3 rent"),
@@ -146,6 +150,7 @@ RUNS: list[tuple[Session, str]] = [
     (with_run(token=runs.new_token(), records=(BEGUN, ASKING)), "working 0/3 rent +1"),
     (with_run(token=runs.new_token(), records=(CLOSED,)), "working 0/3 rent ask: It is closed"),
     (with_run("failed", records=(LET, CLOSED)), "failed 0/3 rent rent: It is let"),
+    (with_run("failed", records=(LONG,)), f"failed 0/3 rent rent: {'x' * 491}..."),
     (with_run("completed", records=(DONE, ("paint", "completed", None))), "finished 2/3"),
     (with_run("completed", records=(DONE, CLOSED)), "finished 1/3 ask: It is closed"),
 ]
@@ -255,5 +260,5 @@ def test_a_long_chain_of_parents_does_not_recurse() -> None:
     family = family_progress(chain[0])
     assert family.totals == (depth, depth)
     assert family == family_progress(chain[0])
-    assert len(repr(family)) < 300
-    assert len(str(family)) < 150 * depth
+    assert repr(family).endswith(f"totals={family.totals}, children=<1>)")
+    assert str(family).splitlines()[-1] == f'{"  " * 20}s1099: completed, 1 of 1 done: "Goal of s1099"'

@@ -18,8 +18,7 @@ from test_page import embedded
 from planning import Plan, PlanningToolsSection, PlanPolicy, RejectPlan, Toolbox, family_progress, health_of
 from planning.observe.stores import open_session
 from planning.plan.render import plan_to_dict
-from planning.tools import Tool
-from planning.workflow import Capabilities, StepFailure, Workflow, WorkflowStep, run_workflow
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from planning.workflow.run import records as runs
 from session import Session
 from session.stores import SqliteStore
@@ -61,9 +60,7 @@ def flow(**after: str) -> Workflow:
         steps=tuple(
             WorkflowStep(
                 step_id=name, description=f"Do {name}", type="tool", name=name,
-                depends_on=tuple(others.split()), retries=1 if name == "retry" else 0,
-                done_check="known == 1" if name == "skip" else None,
-                expected_key="known" if name == "skip" else None,
+                depends_on=tuple(others.split()),
                 on_failure="skip_dependents" if name == "soft" else "fail",
             )
             for name, others in after.items()
@@ -76,37 +73,33 @@ def ran(*again: str, **after: str) -> Build:
 
     def build(session: Session) -> None:
         broken = {"soft", "hard"}
-        tries = iter([True])
 
         def tool(name: str) -> Any:
             def called() -> str:
-                if name in broken or (name == "retry" and next(tries, False)):
+                if name in broken:
                     raise ConnectionError(f"{name} is gone")
                 return name
 
-            return Tool(name, name, called, returns_private_data=name == "hide")
+            return called
 
         for _ in ("first", *again):
             tools = Capabilities(tools={name: tool(name) for name in after})
-            run_workflow(flow(**after), tools, session=session, inputs={"known": 1})
+            run_workflow(flow(**after), tools, session=session)
             broken.clear()
 
     return build
 
 
-def recorded(token: str, status: Any = "in_progress", **records: Any) -> Build:
+def recorded(token: str, **records: Any) -> Build:
     """A run that its process left so."""
 
     def build(session: Session) -> None:
         runs.register_workflow(session)
         at = datetime.now(UTC).isoformat()
-        now = runs.WorkflowRun(
-            run_id="r", workflow=flow(a="", b="a", c="b"), status=status, token=token, started_at=at
-        )
+        now = runs.WorkflowRun(run_id="r", workflow=flow(a="", b="a", c="b"), token=token, started_at=at)
         session.dispatch(runs.RunChanged(now, session_id=session.session_id))
         for name, given in records.items():
-            error = StepFailure("no", cause="it is gone") if given == "failed" else None
-            record = runs.StepRecord("r", name, given, at, 1, called=True, error=error)
+            record = runs.StepRecord("r", name, given, at, 1, called=True)
             session.dispatch(runs.StepChanged(record, session_id=session.session_id))
 
     return build
@@ -131,16 +124,8 @@ HISTORIES: dict[str, tuple[Build | tuple[Build, ...], str, str, str]] = {
     "a plan that is abandoned": (
         (planned("1 done"), lambda session: session.dispatch(Plan("Open", "abandoned"))),
         "stopped abandoned -", "", ""),
-    "a plan that replaced another": (
-        (planned("1 done", "2 done"), planned()), "working active -", THREE, ""),
-    "a plan that was rewound": (
-        (planned("1 done", "2 done"), lambda session: session.rewind(2)), "working active -",
-        "done pending pending", ""),
     "a run that is complete": (
         ran(a="", b="a"), "finished completed completed", "done done", "completed completed"),
-    "a run with a step that was skipped": (
-        ran(a="", skip="a"), "finished completed completed", "done done", "completed skipped"),
-    "a run that tried again": (ran(retry=""), "finished completed completed", "done", "completed"),
     "a run that failed": (
         ran(**FLOWED), "failed active failed", "done blocked blocked", "completed failed blocked"),
     "a run that tolerated a failure": (
@@ -152,19 +137,12 @@ HISTORIES: dict[str, tuple[Build | tuple[Build, ...], str, str, str]] = {
     "a run that was rewound": (
         (ran(**FLOWED), lambda session: session.rewind(3)), "working active in_progress",
         "done in_progress pending", "completed in_progress pending"),
-    "a run with private data": (
-        ran(hide="", b="hide"), "finished completed completed", "done done", "completed completed"),
     "a run that works": (
         recorded(runs.new_token(), a="completed", b="in_progress"),
         "working - in_progress", "", "completed in_progress pending"),
     "a run whose process was killed": (
         recorded(DEAD, a="completed", b="in_progress"),
         "stopped - in_progress", "", "completed stopped pending"),
-    "a run that was stopped": (
-        recorded("", a="completed", b="pending"), "stopped - in_progress", "", "completed stopped pending"),
-    "a run that failed by its record": (
-        recorded("", "failed", a="completed", b="failed"),
-        "failed - failed", "", "completed failed pending"),
     "a run that waits": (
         (recorded(runs.new_token(), a="in_progress"), planned(policy=APPROVAL)),
         "waiting active in_progress", THREE, "in_progress pending pending"),

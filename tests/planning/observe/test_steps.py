@@ -1,17 +1,21 @@
-"""When a step of a run was in progress: its attempts, without the pauses between them."""
+"""The steps of a run and of a plan: when each was in progress, and its name in each version of a session."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
+from page_data import a_workflow, call, kept, of_memory, of_store, run_of
 
-from planning import Plan, PlanChanged, PlanStep, StepStatus
+from planning import Plan, PlanChanged, PlanDiff, PlanStep, StepStatus
+from planning.observe.names import named_diff, named_facts, named_plan, names_in
 from planning.observe.steps import PlanSteps, RunSteps, Span, Step, plan_steps
+from planning.plan.diff import StepAdded, StepDetailed, StepMarked, StepMoved, StepNoted, StepRetitled
 from planning.plan.facts import PlanFacts, Proof
-from planning.workflow import StepFailure, Workflow, WorkflowStep
+from planning.workflow import Capabilities, StepFailure, Workflow, WorkflowStep, run_workflow
 from planning.workflow.run.records import StepRecord
 
 START = datetime(2026, 1, 2, tzinfo=UTC)
@@ -67,8 +71,9 @@ def test_a_step_in_progress_has_begun_with_its_first_attempt_and_lasts_until_now
     step = after((0, "in_progress", 1), (2, "in_progress", 2)).steps["a"]
     assert (step.at, step.attempt) == (START, 2)
     assert step.seconds(START + timedelta(seconds=7)) == 7
-    resumed = after((0, "in_progress", 1), (100, "in_progress", 1)).steps["a"]
-    assert resumed.at == START + timedelta(seconds=100)
+    for ended in ((0, "in_progress", 1), (2, "failed", 1)):  # killed, or failed, and resumed
+        resumed = after((0, "in_progress", 1), ended, (100, "in_progress", 1)).steps["a"]
+        assert resumed.at == START + timedelta(seconds=100)
 
 
 def test_what_was_in_progress_when_its_run_stopped_is_stopped_and_can_be_resumed() -> None:
@@ -127,3 +132,76 @@ def test_the_steps_of_a_plan_have_what_is_known_of_them_and_when_they_were_in_pr
     assert plan_steps(plans[-1], facts, steps.steps[:3]) == steps.steps
     steps.take(START, changed(plans[-1], None), facts)
     assert steps.steps == []
+
+
+# The names of the steps
+
+
+def names_of(data: Any) -> dict[int, Any]:
+    """The names of the steps at each version, as the page has them."""
+    found = {data["from"]: data["names"]}
+    for change in data["changes"]:
+        found[change["v"]] = change.get("names", found[change["v"] - 1])
+    return found
+
+
+def test_the_names_of_each_version_are_those_of_the_plan_and_the_run_there(tmp_path: Path) -> None:
+    session, toolbox = kept(tmp_path / "plans.db")
+    call(toolbox, "setup_plan", objective="Mine", initial_steps=["One", "Two"])
+    call(toolbox, "clear_plan")
+    run_of(session)
+    call(toolbox, "add_step", steps=["Tell the team"])
+    last = session.version
+    session.rewind(1)
+    session.rewind(last)
+    edited = {"load": [], "S001": ["load"]}
+    tools = {"load": lambda: "loaded", "S001": lambda: "done"}
+    run_workflow(a_workflow(edited), Capabilities(tools=tools), session=session)
+    call(toolbox, "setup_plan", objective="Else", initial_steps=["Look"])
+    session.reset()
+    wanted = {version: dict(names_in(session.at(version))) for version in range(session.version + 1)}
+    assert names_of(of_store(tmp_path / "plans.db")) == names_of(of_memory(session)) == wanted
+    fetch = {"S001": "fetch", "S002": "parse", "S003": "bad", "S004": "use", "S005": "say"}
+    runs = [names for version, names in wanted.items() if version in {1, 2, last, last + 1, last + 2}]
+    assert runs == [{}, {}, fetch, {}, fetch]
+    assert {"S001": "load", "S002": "S001"} in wanted.values()
+    assert wanted[session.version - 1] == wanted[session.version] == {}
+
+
+NAMES = {"S001": "fetch", "S003": "parse"}
+
+
+def a_step(step_id: str) -> PlanStep:
+    return PlanStep(step_id, "Do it", None, "pending")
+
+
+def plan_of(one: str) -> Plan:
+    return Plan("Ship it", "active", (a_step(one), a_step("S002")))
+
+
+def diff_of(one: str, three: str) -> PlanDiff:
+    return PlanDiff(
+        added=(StepAdded(a_step(three), 0), StepAdded(a_step("S004"), 1)),
+        removed=(one, "S002"),
+        moved=(StepMoved(one, 2), StepMoved("S002", 3)),
+        retitled=(StepRetitled(one, "a", "b"),),
+        detailed=(StepDetailed(three, None, "b"),),
+        marked=(StepMarked(one, "pending", "done"),),
+        noted=(StepNoted(one, ("a",)),),
+    )
+
+
+def facts_of(one: str, three: str) -> PlanFacts:
+    return PlanFacts(
+        depends_on={one: (three, "S002"), "S002": (one,)},
+        proofs={one: Proof(("C1",)), "S002": Proof(("C2",))},
+        waiting=(one, "S002"),
+        approval="approved",
+    )
+
+
+def test_a_plan_a_difference_and_facts_have_the_names_of_their_steps() -> None:
+    for names, one, three in ((NAMES, "fetch", "parse"), ({}, "S001", "S003")):
+        assert named_plan(plan_of("S001"), names) == plan_of(one)
+        assert named_diff(diff_of("S001", "S003"), names) == diff_of(one, three)
+        assert named_facts(facts_of("S001", "S003"), names) == facts_of(one, three)

@@ -1,22 +1,45 @@
-"""A change in words and as JSON: what was done, and what it did to the plan and what a policy knows."""
+"""A change in words, as JSON and as the page has it: what was done, its calls, what it did to the plan."""
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from page_data import call, kept, of_memory, of_store, plan_at, plans_of
+from syrupy.assertion import SnapshotAssertion
 
-from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, PlanStep, RejectPlan, SetupPlan, StepStatus
+from planning import (
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanChanged,
+    PlanPolicy,
+    PlanStep,
+    RejectPlan,
+    SetupPlan,
+    StepStatus,
+)
+from planning.observe.calls import calls_of, characters_of
+from planning.observe.deltas import applied, delta_of, plan_fields
 from planning.observe.fact_words import facts_words, plan_facts, step_facts
-from planning.observe.stores import open_store
+from planning.observe.stores import PastStore, open_store
+from planning.observe.text import fitted, one_line, shortened
 from planning.observe.timeline import Changes, Moment, Recent, Timeline, between, fields_of_moment, words_of
 from planning.plan.diff import diff_plans
 from planning.plan.facts import PlanFacts, Proof
 from planning.plan.render import plan_to_dict
 from planning.policy.reducers import AskToFinish, RequestApproval, TakeNotice
+from planning.suite.events import FrameworkChange
 from planning.suite.tools import register_plan
+from planning.testing.strategies import any_plans as plans
+from planning.testing.strategies import commands
 from planning.tools import ToolResult
 from planning.workflow import Workflow, WorkflowStep
 from planning.workflow.run.memory import MemoryItem
@@ -86,6 +109,7 @@ def step(status: Any) -> StepChanged:
         (step("completed"), "Step rent completed."),
         (MemoryItem(type="input", key="rent", value="a room", step_id=None, created_at=AT), "nothing"),
         (Seen("x"), "Seen."),
+        (FrameworkChange(place="langchain:a", at="1", version=2, start=0), "nothing"),
         (Plan("Ship it", "abandoned"), "Plan abandoned."),
     ],
 )  # fmt: skip
@@ -111,30 +135,17 @@ def test_what_was_restored_comes_before_what_that_did(session: Session) -> None:
     assert words_of(newest(session)) == "Seen. Called search."
 
 
-def test_a_change_as_json_has_the_plan_before_and_after(session: Session) -> None:
+def test_a_change_as_json_has_the_plan_before_and_after(
+    session: Session, snapshot: SnapshotAssertion
+) -> None:
     with session.transaction(actor="ann", call_id="call-1") as transaction:
         transaction.dispatch(MarkStep("S001", "done", "seen"))
         transaction.dispatch(Seen("x"))
     moment = newest(session)
     fields = fields_of_moment(moment)
     assert fields.pop("at") == moment.change.at.isoformat()
-    assert fields == {
-        "version": 2,
-        "actor": "ann",
-        "call_id": "call-1",
-        "changed": True,
-        "text": "Seen. S001 done: seen.",
-        "diff": {
-            "text": "S001 done: seen.",
-            "marked": ({"step_id": "S001", "before": "pending", "after": "done"},),
-            "noted": ({"step_id": "S001", "added": ("seen",), "removed": 0},),
-        },
-        "plan": plan_to_dict(session),
-        "events": [
-            {"type": "planning.commands:MarkStep", "fields": asdict(MarkStep("S001", "done", "seen"))},
-            {"type": f"{__name__}:Seen", "fields": {"text": "x"}},
-        ],
-    }
+    assert fields["plan"] == plan_to_dict(session)
+    assert json.dumps(fields, indent=2) == snapshot
 
 
 def test_a_plan_that_no_policy_knows_is_as_it_is_in_json() -> None:
@@ -184,6 +195,8 @@ def test_what_differs_between_two_versions_has_the_plan_and_what_a_policy_knows(
 def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "plans.db"))
     stored, memory = Session(session_id="s", store=store), Session(session_id="s")
+    published = list[PlanChanged]()
+    memory.bus.subscribe(PlanChanged, published.append)
     for each in (stored, memory):
         register_plan(each, PlanPolicy(approval=True))
 
@@ -207,6 +220,7 @@ def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path)
     change(RejectPlan("no"), MarkStep("S002", "done"))
     wanted = read(recent)
     assert [read(each) for each in timelines] == [wanted, wanted]
+    assert [moment.plan for moment in Recent(memory).new() if moment.plan] == published
     for changes in (*timelines, recent):
         assert (changes.plan, changes.facts) == (memory.select_latest(Plan), memory.select_latest(PlanFacts))
         assert (read(changes), changes.is_deleted) == ([], False)
@@ -215,6 +229,30 @@ def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path)
     for opened in (store, *(timeline.session.store for timeline in timelines)):
         assert opened is not None
         opened.close()
+
+
+def test_the_stamp_of_a_file_differs_with_each_change_also_of_its_log(tmp_path: Path) -> None:
+    path, log = tmp_path / "plans.db", tmp_path / "plans.db-wal"
+    _, toolbox = kept(path)
+    call(toolbox, "setup_plan", objective="Ship it", initial_steps=["Look"])
+    store = PastStore(path)
+
+    def stamp() -> object:
+        for file in (path, log):
+            os.utime(file, (1, 1))
+        return store.stamp()
+
+    first = stamp()
+    assert stamp() == first is not None
+    call(toolbox, "read_plan")  # it is in the log alone
+    assert stamp() != first
+    for file in (path, log):
+        file.touch()
+        assert store.stamp() is None  # a change of the same moment would have the same stamp
+        stamp()
+    for file in (log, path):
+        file.rename(tmp_path / "away")
+        assert (store.stamp() is None) is (file is path)
 
 
 REPORTED, VERIFIED = Proof(("C4",), tools={"C4": "run_tests"}), Proof(("all green", "C5"), verified=True)
@@ -272,3 +310,167 @@ def test_the_page_has_the_same_as_fields() -> None:
     assert plan_facts(facts) == {"approval": "rejected", "reason": "too long"}
     assert plan_facts(PlanFacts(approval="waiting")) == {"approval": "waiting"}
     assert plan_facts(PlanFacts()) == {}
+
+
+# The calls in a change, and text that is cut
+
+FOUND = ToolResult(True, "found", None, None, None, 0.0123456)
+MARK = MarkStep("S001", "done")
+NOT_CALLED = ToolResult(False, "Refused, nothing changed. no", None, "no", None, float("nan"))
+
+
+def result(message: str, **more: Any) -> ToolResult:
+    return ToolResult(True, message, None, None, None, 0.5, **more)
+
+
+@pytest.mark.parametrize(
+    ("event", "shown"),
+    [
+        (ToolInvoked("search", {"q": "a", "x": None}, FOUND),
+         {"name": "search", "ms": 12.35, "arguments": '{"q":"a"}', "message": "found", "characters": 14}),
+        (ToolInvoked("search", {}, "found"),
+         {"name": "search", "arguments": "{}", "message": "found", "characters": 7}),
+        (ToolInvoked("search", "all", {"n": 1, "m": None}),
+         {"name": "search", "arguments": "all", "message": '{"n":1}', "characters": 10}),
+        (ToolInvoked("search", None, None), {"name": "search", "characters": 0}),
+        (ToolInvoked("search", {"q": "a"}, result("found", is_private=True)),
+         {"name": "search", "ms": 500.0, "private": True}),
+        (ToolFailed("search", NOT_CALLED),
+         {"name": "search", "error": "tool", "message": "Refused, nothing changed. no", "characters": 28}),
+        (ToolFailed("search", "it broke"),
+         {"name": "search", "error": "tool", "message": "it broke", "characters": 8}),
+        (ToolInvoked("planning_mark_step", MARK, result("S001 done."), MARK),
+         {"name": "planning_mark_step", "ms": 500.0, "characters": 44}),
+    ],
+)  # fmt: skip
+def test_a_call_is_shown_with_what_it_got_and_said(event: Any, shown: dict[str, Any]) -> None:
+    session = Session()
+    session.dispatch(event)
+    (change,) = session.history()
+    assert calls_of(change) == [shown]
+    assert calls_of(change, is_timed=False) == [{name: each for name, each in shown.items() if name != "ms"}]
+
+
+def test_only_the_characters_of_planning_calls_are_counted() -> None:
+    session = Session()
+    setup = SetupPlan("x")
+    with session.transaction() as transaction:
+        transaction.dispatch(ToolInvoked("search", {"q": "a"}, FOUND))
+        transaction.dispatch(ToolInvoked("planning_setup_plan", setup, result("Plan set."), setup))
+        transaction.dispatch(ToolFailed("planning_mark_step", "no"))
+    (change,) = session.history()
+    planned = sum(each["characters"] for each in calls_of(change)[1:])
+    assert (characters_of(change), planned > 20) == (planned, True)
+
+
+def test_a_text_that_is_too_long_is_cut_with_a_sign() -> None:
+    assert [shortened("abc", limit) for limit in (4, 3, 2)] == ["abc", "abc", "a\u2026"]
+
+
+PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "expected"),
+    [
+        ("\u6d4b\u8bd5\u6d4b\u8bd5", 8, "\u6d4b\u8bd5\u6d4b\u8bd5"),
+        ("\u6d4b\u8bd5\u6d4b\u8bd5", 7, "\u6d4b\u8bd5\u6d4b\u2026"),
+        ("e\u0301" * 8, 8, "e\u0301" * 8),
+        ("e\u0301" * 9, 8, "e\u0301" * 7 + "\u2026"),
+        ("e" + "\u0301" * 40, 8, "e" + "\u0301" * 31 + "\u2026"),
+        (PERSIAN, 7, PERSIAN),
+        ("\U0001f468\u200d\U0001f469\u200d\U0001f467", 4, "\U0001f468\u2026"),
+        ("a\u202eb", 20, "a\\u202eb"),
+    ],
+)
+def test_a_text_is_cut_by_its_columns(text: str, columns: int, expected: str) -> None:
+    assert fitted(text, columns) == expected
+
+
+def test_a_line_keeps_the_joiners_and_blanks_of_a_language() -> None:
+    assert one_line("\u5168\u3000\u89d2 \u0645\u06cc\u200c\u062e\n\u202e\x1b") == (
+        "\u5168\u3000\u89d2 \u0645\u06cc\u200c\u062e | \\u202e\\x1b"
+    )
+
+
+# What changes made of the plan: the plans that the page makes are those of the session
+
+moves = st.lists(commands() | plans() | st.floats(0, 1), max_size=12)
+
+
+def carried_out(session: Session, given: list[Any]) -> None:
+    """Change the plan, also in ways that a model cannot; a number rewinds to that part of the versions."""
+    register_plan(session)
+    for each in given:
+        if isinstance(each, float):
+            session.rewind(int(each * session.version))
+        else:
+            session.dispatch(each)
+
+
+def versions(session: Session) -> dict[int, Any]:
+    return {version: plan_at(session, version) for version in range(session.version + 1)}
+
+
+@st.composite
+def facts_of(draw: st.DrawFn, plan: Plan | None) -> PlanFacts:
+    """What a policy may know of a plan."""
+    ids = [step.step_id for step in plan.steps] if plan is not None else []
+    some = st.sets(st.sampled_from(ids)) if ids else st.just(set[str]())
+    proof = st.builds(Proof, st.just(("C1",)), st.booleans(), st.just({"C1": "edit"}))
+    return PlanFacts(
+        depends_on={each: tuple(draw(some)) for each in draw(some)},
+        proofs={each: draw(proof) for each in draw(some)},
+        waiting=tuple(draw(some)),
+        approval=draw(st.sampled_from(["none", "waiting", "approved", "rejected"])),
+        reason=draw(st.none() | st.just("too long")),
+    )
+
+
+@given(data=st.data(), before=st.none() | plans(), after=st.none() | plans())
+def test_a_delta_makes_the_second_plan_of_the_first(
+    data: st.DataObject, before: Plan | None, after: Plan | None
+) -> None:
+    known, facts = data.draw(facts_of(before)), data.draw(facts_of(after))
+    old = None if before is None else plan_fields(before, known)
+    new = None if after is None else plan_fields(after, facts)
+    delta = json.loads(json.dumps(delta_of(before, after, known, facts)))
+    assert applied(old, delta) == new
+    assert (delta is None) is (old == new)
+
+
+@settings(max_examples=30)
+@given(moves=moves)
+def test_the_page_makes_the_plan_of_each_version_of_a_session_in_a_store(moves: list[Any]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "plans.db")
+        session, toolbox = kept(path)
+        call(toolbox, "setup_plan", objective="Look into it", initial_steps=["Look", "Fix", "Tell"])
+        carried_out(session, moves)
+        assert plans_of(of_store(path)) == versions(session)
+        assert session.store is not None
+        session.store.close()
+
+
+@given(moves=moves, limit=st.integers(1, 12))
+def test_what_is_folded_away_leaves_the_plans_after_it_as_they_are(moves: list[Any], limit: int) -> None:
+    session = Session()
+    carried_out(session, moves)
+    data, plans = of_memory(session, limit=limit), versions(session)
+    first = max(0, session.version - limit)
+    told = f"The oldest {first} changes are not shown; the page begins at version {first}." if first else None
+    assert (data["from"], data["omitted"]) == (first, told)
+    assert plans_of(data) == {version: plan for version, plan in plans.items() if version >= first}
+
+
+def test_steps_that_moved_went_or_lost_their_details_are_told() -> None:
+    steps = tuple(PlanStep(f"S00{number}", "Do", "so", "pending", ("a", "b")) for number in range(4))
+    before = Plan("Move", "active", steps)
+    after = Plan("Move", "active", (steps[0], PlanStep("S003", "Do", None, "pending", ("a",)), steps[1]))
+    delta = delta_of(before, after)
+    assert delta == {
+        "steps": {"S003": {"details": None, "notes": [1]}},
+        "order": [1, "S003", "S001"],
+    }
+    assert applied(plan_fields(before), delta) == plan_fields(after)
+    assert delta_of(after, None) == 0

@@ -18,7 +18,7 @@ from planning.tools import Tool, ToolError
 from planning.view.document import RunData
 from planning.view.sources import family_of
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
-from session import Session, ToolInvoked
+from session import Session
 
 
 def timeless(value: Any) -> Any:
@@ -75,7 +75,9 @@ def test_a_thousand_marks_are_less_than_300_kilobytes(tmp_path: Path) -> None:
     assert len(json.dumps(data, separators=(",", ":"))) < 250_000
 
 
-def test_the_family_of_a_session_is_its_line_its_forks_and_those_that_work_for_it(tmp_path: Path) -> None:
+def test_the_family_of_a_session_is_its_line_its_forks_and_those_that_work_for_it(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     path = tmp_path / "plans.db"
     lead, toolbox = kept(path, "lead")
     call(toolbox, "setup_plan", objective="Fix the login", initial_steps=["One", "Two"])
@@ -96,26 +98,12 @@ def test_the_family_of_a_session_is_its_line_its_forks_and_those_that_work_for_i
     assert {name: head.parent for name, head in heads.items() if head.parent is not None} == {
         "worker": "lead", "helper": "worker",
     }  # fmt: skip
-    plan = {"state": "working", "done": 1, "total": 2, "title": "Fix the login"}
-    help_ = {"state": "working", "done": 0, "total": 0, "title": "Help"}
-    family = [
-        {"id": "deeper", "parent": "what-if", **plan},
-        {"id": "helper", "parent": "worker", **help_},
-        {"id": "lead", "parent": None, **plan},
-        {"id": "trial", "parent": "worker", **help_},
-        {"id": "what-if", "parent": "lead", **plan},
-        {"id": "worker", "parent": "lead", **help_},
-    ]
-    for name in (each["id"] for each in family):
-        assert sorted(family_of(store, heads[str(name)]), key=lambda each: str(each["id"])) == family
-    assert family_of(store, heads["alone"]) == []
-
-
-def test_half_characters_and_separators_are_told_as_they_are() -> None:
-    session, _ = in_memory()
-    session.publish(ToolInvoked("search", {}, "\ud800 \u2028 </script>"))
-    (change,) = of_memory(session)["changes"]
-    assert change["calls"][0]["message"] == "\\ud800 \u2028 </script>"
+    found = {
+        name: sorted(family_of(store, head), key=lambda each: str(each["id"])) for name, head in heads.items()
+    }
+    assert found.pop("alone") == []
+    assert list(found.values()) == [found["lead"]] * 6
+    assert "\n".join(map(str, found["lead"])) == snapshot
 
 
 def told(session: Session, step: str) -> dict[str, Any]:

@@ -1,15 +1,36 @@
-"""A plan on the page: its versions, its steps, the search and the filters."""
+"""A run on the page: a plan in its versions, the search, and a workflow with its graph, times and answer."""
 
 from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from page_data import STEPS, a_run_of, call, in_memory, kept, of_memory, of_store, plans_of, with_tools
+from browser import Page
+from page_data import (
+    STEPS,
+    a_run_of,
+    a_workflow,
+    call,
+    data_of,
+    in_memory,
+    kept,
+    of_memory,
+    of_store,
+    plans_of,
+    with_tools,
+)
 from page_stage import Opened
+
+from planning.cli.opening import opened_page
+from planning.cli.terminal import seconds_text
+from planning.tools import Tool
+from planning.workflow import Capabilities, StepFailure, Workflow, WorkflowStep, run_workflow
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
+from session import Session
 
 pytestmark = pytest.mark.browser
 
@@ -40,15 +61,6 @@ PLAN = """({ plan }) => plan && {
     objective: plan.objective, status: plan.status, steps: plan.ids.map(id => plan.steps.get(id))
 }"""
 CHANGES = "#changes .entry b"  # their versions
-
-
-def test_a_file_opens_without_an_error_and_asks_for_nothing(shown: Opened, nightly: Any) -> None:
-    page = shown(nightly)
-    for tab in page.values("[role=tab]", "dataset.tab"):
-        page.click(f"#tab-{tab}")
-    assert page.errors == []
-    assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
-    assert len([url for url in page.requests if not url.startswith("data:")]) == 1
 
 
 def test_keys_and_buttons_and_the_slider_step_through_the_versions(shown: Opened, nightly: Any) -> None:
@@ -98,23 +110,19 @@ def test_a_link_opens_its_version_and_back_goes_back(shown: Opened, nightly: Any
     page.wait("$('where').textContent === 'Version 5 of 7'")
 
 
-def test_the_search_finds_changes_steps_and_calls(shown: Opened, nightly: Any) -> None:
+def test_the_search_finds_changes_steps_statuses_and_calls(shown: Opened, nightly: Any) -> None:
     page = shown(nightly, part="#v=5")
-    page.press("/")
-    assert page.evaluate("document.activeElement.id") == "search"
-    page.type("cookie")
-    page.wait("$('matches').textContent === '1 of 7 changes'")
-    page.settle()
-    assert page.texts(CHANGES) == ["4"]
-    assert page.text("#plan-summary").splitlines()[0] == "1 of 3 steps match the search."
-    assert page.evaluate("document.querySelector('#plan mark').innerText") == "cookie"
-    page.press("Escape")
-    page.wait("$('matches').textContent === '7 changes'")
-    page.press("/")
-    page.type("DEPLOY")
-    page.wait("$('matches').textContent === '1 of 7 changes'")
-    page.settle()
-    assert page.texts(CHANGES) == ["5"]
+    found = {}
+    for text in ("cookie", "in progress", "DEPLOY"):
+        page.press("/")
+        assert page.evaluate("document.activeElement.id") == "search"
+        page.type(text)
+        page.wait("$('matches').textContent.endsWith(' of 7 changes')")
+        page.settle()
+        found[text] = (page.texts(CHANGES), page.values("#plan mark"))
+        page.press("Escape")
+        page.wait("$('matches').textContent === '7 changes'")
+    assert found == {"cookie": (["4"], ["cookie"]), "in progress": (["2", "7"], []), "DEPLOY": (["5"], [])}
 
 
 def test_filters_let_through_what_they_name(shown: Opened, nightly: Any) -> None:
@@ -175,7 +183,6 @@ def test_the_page_has_the_plan_of_each_version_in_any_order(shown: Opened, night
             assert dict(zip(versions, page.evaluate(asked), strict=True)) == plans
 
 
-FOUND = {"files": ["login.py", "cookie.py"], "lines": {"login.py": [12, 40], "cookie.py": [7, 8, 9]}}
 IN_SIGHT = """(() => { const frame = $('plan-box').getBoundingClientRect();
   return [...document.querySelectorAll('.step')].filter(each => {
     const box = each.getBoundingClientRect();
@@ -185,14 +192,13 @@ IN_SIGHT = """(() => { const frame = $('plan-box').getBoundingClientRect();
 
 @pytest.fixture(scope="module")
 def long() -> Any:
-    """A plan of 60 steps: 40 done, of which S010 has JSON as its note; one blocked, one in progress."""
+    """A plan of 60 steps: 40 done, one blocked, one in progress."""
     session, toolbox = in_memory()
     call(toolbox, "setup_plan", objective="Mend it", initial_steps=[f"Mend file {n}" for n in range(1, 51)])
     call(toolbox, "add_step", steps=[f"Look at file {n}" for n in range(51, 61)])
     for number in range(1, 42):
-        note = json.dumps(FOUND, separators=(",", ":")) if number == 10 else "It was fine"
         status = "blocked" if number == 20 else "done"
-        call(toolbox, "mark_step", step_id=f"S{number:03}", status=status, note=note)
+        call(toolbox, "mark_step", step_id=f"S{number:03}", status=status, note="It was fine")
     call(toolbox, "mark_step", step_id="S042", status="in_progress")
     call(toolbox, "mark_step", step_id="S009", status="done", note="Once more")
     return of_memory(session)
@@ -202,11 +208,6 @@ def long() -> Any:
 def test_a_long_plan_opens_at_the_step_at_hand_and_the_next(shown: Opened, long: Any, width: int) -> None:
     page = shown(long, width=width, height=740)
     assert {"S041", "S042", "S043", "S044"} <= set(page.evaluate(IN_SIGHT))
-
-
-def test_a_link_to_a_version_opens_at_what_it_changed(shown: Opened, long: Any) -> None:
-    page = shown(long, part="#v=5", width=1440)
-    assert "S003" in page.evaluate(IN_SIGHT)
 
 
 def test_a_plan_counts_its_steps_by_status_and_shows_those_that_are_chosen(shown: Opened, long: Any) -> None:
@@ -225,17 +226,6 @@ def test_a_plan_counts_its_steps_by_status_and_shows_those_that_are_chosen(shown
     page.evaluate("$('plan-box').scrollTop = 0")
     page.settle()
     assert page.texts(".step .id")[0] == "S001"
-
-
-def test_a_step_that_is_done_or_pending_has_its_icon_alone(shown: Opened, long: Any) -> None:
-    page = shown(long, width=1440, height=900)
-    assert page.values(".step .badge") == ["in progress"]
-    page.click("#plan-bar [data-status=blocked]")
-    assert page.values(".step .badge") == ["blocked"]
-    page.click("#plan-bar [data-status=blocked]")
-    page.click("#plan-bar [data-status=done]")
-    assert page.values(".step .badge") == []
-    assert page.values(".step .unseen")[0] == "done"
 
 
 CLICK_S009 = "[...document.querySelectorAll('.step .id')].find(each => each.textContent === 'S009').click()"
@@ -257,35 +247,233 @@ def test_a_click_on_a_step_lists_its_changes(shown: Opened, long: Any) -> None:
     assert narrow.texts("#changes .entry b") == ["1", "11", "45"]
 
 
-@pytest.mark.parametrize(
-    ("text", "steps", "changes"), [("blocked", ["S020"], ["22"]), ("in progress", ["S042"], ["44"])]
-)
-def test_the_search_finds_statuses(
-    shown: Opened, long: Any, text: str, steps: list[str], changes: list[str]
+# A workflow: its graph, its timeline, one of its steps, and the answer
+
+
+SMALLEST = 9.0  # pixels of a letter that can be read
+
+CHAIN = {f"step_{at:02}": [f"step_{at - 1:02}"] if at else [] for at in range(12)}
+PARTS = [f"part_{at:02}" for at in range(10)]
+FAN = {"start": [], **{part: ["start"] for part in PARTS}, "end": PARTS}
+LAYERS = {f"s{at:02}": [f"s{at // 3 * 3 - back:02}" for back in (3, 2, 1) if at > 2] for at in range(12)}
+MANY = {f"n{at:03}": [f"n{at - 1 - at % 3:03}"] if at > 3 else [] for at in range(60)}
+
+NODES = """[...document.querySelectorAll('.node')].map(each => {
+  const label = each.querySelector('text'), [box, frame, text] = [each, $('canvas'), label].map(one => one.getBoundingClientRect());
+  return {
+    name: each.dataset.step, size: parseFloat(getComputedStyle(label).fontSize) * graph.scale,
+    isIn: box.left >= frame.left && box.right <= frame.right && box.top >= frame.top && box.bottom <= frame.bottom,
+    isWhole: text.right <= box.right && text.left >= box.left,
+  };
+})"""  # noqa: E501 - one line of script
+BARS = """[...document.querySelectorAll('.time')].map(each => [each.dataset.step, [...each.querySelectorAll('i')].map(bar => {
+  const box = bar.getBoundingClientRect(), band = bar.parentNode.getBoundingClientRect();
+  return [bar.className, ...[box.left, box.right].map(x => Math.round(100 * (x - band.left) / band.width))];
+})])"""  # noqa: E501 - the same
+
+
+def nodes(page: Page) -> dict[str, Any]:
+    """The nodes that are drawn, by their names."""
+    return {each["name"]: each for each in page.evaluate(NODES)}
+
+
+def timed(*changes: dict[str, Any], steps: dict[str, list[str]]) -> Any:
+    """A run whose changes are these records of steps, each at a second of the run."""
+    session, flow = Session(), a_workflow(steps)
+    register_workflow(session)
+    run = WorkflowRun(run_id="r", workflow=flow)
+    session.dispatch(RunChanged(run, session_id=session.session_id))
+    for change in changes:
+        with session.transaction() as transaction:
+            for step, (status, second, more) in change.items():
+                at = datetime.fromtimestamp(1_000.0 + second, UTC).isoformat()
+                record = StepRecord("r", step, status, at, called=True, **more)
+                transaction.dispatch(StepChanged(record, session_id=session.session_id))
+    return of_memory(session)
+
+
+@pytest.mark.parametrize("steps", [CHAIN, FAN, LAYERS], ids=["a chain", "a fan", "layers"])
+def test_a_workflow_of_twelve_steps_opens_on_its_graph_with_every_name_legible(
+    shown: Opened, steps: dict[str, list[str]]
 ) -> None:
-    page = shown(long, width=1440)
-    page.press("/")
-    page.type(text)
-    page.wait("$('matches').textContent === '1 of 45 changes'")
+    page = shown(a_run_of(steps), width=1440, height=900)
+    found = nodes(page)
+    assert found.keys() == steps.keys()
+    assert [name for name, each in found.items() if not (each["isIn"] and each["isWhole"])] == []
+    assert min(each["size"] for each in found.values()) >= SMALLEST
+    assert page.evaluate("$('tab-graph').ariaSelected") == "true"
+    assert not page.evaluate("$('map').checkVisibility()")
+
+
+@pytest.mark.parametrize("width", [360, 800, 1440])
+def test_what_failed_is_in_sight_and_says_why(shown: Opened, width: int) -> None:
+    page = shown(a_run_of(MANY, fails="n047"), width=width, height=800)
+    assert nodes(page)["n047"]["isIn"]
+    assert nodes(page)["n047"]["size"] >= SMALLEST
+    assert page.evaluate("$('step').checkVisibility()")
+    assert page.text("#step .head-of")[:-2] == "n047\nfailed"
+    assert page.text("#step .wrong").splitlines() == [
+        "n047 is gone",
+        "The model reads: n047 cannot reach its data now. Try again later, or continue without it.",
+        "Error code: storage",
+    ]
+    chips = page.values("#graph-chips button")
+    assert chips == ["completed 47", "failed 1", "skipped 12", "Hide completed"]
+
+
+def test_more_than_thirty_nodes_have_a_map_that_leads_to_a_place(shown: Opened) -> None:
+    page = shown(a_run_of(MANY), width=1440, height=800)
+    assert page.evaluate("$('map').checkVisibility()")
+    assert not nodes(page).get("n059", {"isIn": False})["isIn"]
+    place = page.evaluate("""(() => {
+        const box = $('map').getBoundingClientRect(), { nodes, width, height } = graph.data;
+        const { x, y } = nodes.find(node => node.id === 'n059');
+        return [box.left + 1 + x / width * box.width, box.top + 1 + y / height * box.height];
+    })()""")
+    for kind in ("mousePressed", "mouseReleased"):
+        page.send("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
     page.settle()
-    assert (page.texts(".step .id"), page.texts("#changes .entry b")) == (steps, changes)
+    assert nodes(page)["n059"]["isIn"]
+    page.click("#zoom-fit")
+    assert all(each["isIn"] for each in nodes(page).values())
+    assert len(nodes(page)) == 60
+    assert not page.evaluate("$('map').checkVisibility()")
 
 
-def test_json_in_a_note_is_code_and_folded(shown: Opened, long: Any) -> None:
-    page = shown(long, part="#v=12", width=1440)
-    step = "[...document.querySelectorAll('.step')].find(each => each.innerText.startsWith('S010'))"
-    assert page.evaluate(f"{step}.querySelectorAll('pre').length") == 0
-    assert page.evaluate(f"{step}.querySelector('.fold span').textContent") == "JSON, 2 fields"
-    page.evaluate(f"{step}.querySelector('.fold').focus()")
+def test_the_wheel_zooms_below_the_pointer_and_the_mouse_drags(shown: Opened) -> None:
+    page = shown(a_run_of(MANY), width=1440, height=800)
+    corner = page.evaluate("$('canvas').getBoundingClientRect().toJSON()")
+    below = {"x": corner["x"] + 8, "y": corner["y"] + 300}
+    place = "[($('canvas').scrollLeft + 8) / graph.scale, ($('canvas').scrollTop + 300) / graph.scale]"
+    page.evaluate("$('canvas').scrollTo(500, 200)")
+    page.settle()
+    scale, before = page.evaluate(f"[graph.scale, {place}]")
+    page.send("Input.dispatchMouseEvent", type="mouseWheel", deltaX=0, deltaY=-120, modifiers=2, **below)
+    page.wait(f"graph.scale > {scale}")
+    assert page.evaluate(place) == pytest.approx(before, abs=2)
+    left, top = page.evaluate("[$('canvas').scrollLeft, $('canvas').scrollTop]")
+    page.send("Input.dispatchMouseEvent", type="mousePressed", button="left", clickCount=1, **below)
+    moved = {"x": below["x"] + 60, "y": below["y"] + 40}
+    page.send("Input.dispatchMouseEvent", type="mouseMoved", button="left", buttons=1, **moved)
+    page.send("Input.dispatchMouseEvent", type="mouseReleased", button="left", clickCount=1, **moved)
+    page.settle()
+    place = page.evaluate("[$('canvas').scrollLeft, $('canvas').scrollTop]")
+    assert place == pytest.approx([left - 60, top - 40], abs=1)
+
+
+def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Opened) -> None:
+    tries = iter([TimeoutError("late"), None])
+
+    def ask(query: dict[str, Any]) -> dict[str, Any]:
+        if (error := next(tries)) is not None:
+            raise error
+        return {"rows": [{"month": month, "revenue": 1000 * month} for month in range(1, 13)]}
+
+    first = WorkflowStep(step_id="first", description="Think of a year")
+    step = WorkflowStep(
+        step_id="ask", description="Ask for the revenue", type="tool", name="ask", depends_on=("first",),
+        inputs={"query": {"year": "${first.output}", "table": "sales_by_month_and_by_region_of_2024"}},
+        retries=2,
+    )  # fmt: skip
+    session = Session()
+    run_workflow(Workflow(goal="Ask", steps=(first, step)), Capabilities(tools={"ask": ask}), session=session)
+    page = shown(of_memory(session), width=1440)
+    page.evaluate("document.querySelector('.node[data-step=ask]').focus()")
+    assert not page.evaluate("$('step').checkVisibility()")
     page.press("Enter")
-    assert json.loads(page.evaluate(f"{step}.querySelector('pre').textContent")) == FOUND
-    assert page.evaluate(f"{step}.querySelector('.fold').ariaExpanded") == "true"
-    page.press("Enter")
-    assert page.evaluate(f"{step}.querySelectorAll('pre').length") == 0
+    told = page.text("#step")
+    lines = told.splitlines()
+    assert [*lines[:2], *lines[3:7]] == [
+        "ask", "completed", "Ask for the revenue", "tool ask", "When", "Began",
+    ]  # fmt: skip
+    assert "\nAttempts\n2\n" in told
+    assert page.values("#step .differences .badge") == ["failed", "completed"]
+    inputs, output = page.values("#step pre")
+    assert json.loads(inputs) == {"query": {**step.inputs["query"], "year": "Think of a year"}}
+    assert output.startswith('{\n  "rows": [\n    {\n      "month": 1,\n')
+    page.click("#step .links button")
+    assert page.text("#step h2") == "first"
+    assert "\nAttempts" not in page.text("#step")
+    page.press("Escape")
+    assert not page.evaluate("$('step').checkVisibility()")
 
 
-def test_json_in_a_change_is_a_sign_in_the_list_and_code_beside_it(shown: Opened, long: Any) -> None:
-    page = shown(long, part="#v=12", width=1440)
-    assert page.text("#changes [aria-current] .body") == "S010 done: {\u2026}."
-    page.click("#change .lead .fold")
-    assert json.loads(page.evaluate("document.querySelector('#change .lead pre').textContent")) == FOUND
+@pytest.mark.parametrize("seconds", [0.1, 0.24, 1, 59.9, 61, 187, 3599.4, 3600, 7_285, 180_000])
+def test_a_time_has_the_form_of_the_terminal(shown: Opened, seconds: float) -> None:
+    page = shown(a_run_of(CHAIN))
+    assert page.evaluate(f"duration({1000 * seconds})") == seconds_text(seconds)
+    page.send("Emulation.setTimezoneOverride", timezoneId="Asia/Tokyo")
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    form = f"form => timeOf({at.timestamp()}, form).textContent"
+    forms = page.evaluate(f"[clock, calendar, minute].map({form})")
+    assert forms == [f"{at:%H:%M:%S}", f"{at:%Y-%m-%d %H:%M:%S} UTC", f"{at:%Y-%m-%d %H:%M}"]
+
+
+def test_each_step_has_a_bar_in_the_timeline(shown: Opened) -> None:
+    run = timed(
+        {"a": ("in_progress", 0, {"attempt": 1})},
+        {"a": ("completed", 4, {"attempt": 1}), "b": ("in_progress", 4, {"attempt": 1})},
+        {"b": ("in_progress", 6, {"attempt": 2})},
+        {
+            "b": ("failed", 10, {"attempt": 2, "error": StepFailure("gone")}),
+            "c": ("pending", 10, {"after": "b"}),
+        },
+        steps={"a": [], "b": ["a"], "c": ["b"]},
+    )
+    page = shown(run, width=1440)
+    assert page.evaluate(BARS) == [
+        ["a", [["in-completed", 0, 40]]],
+        ["b", [["in-failed", 40, 60], ["in-failed", 60, 100]]],
+        ["c", []],
+    ]
+    assert page.texts(".time") == [
+        "a\n4.0 s\ncompleted", "b\n2 attempts\n6.0 s\nfailed", "c\nblocked",
+    ]  # fmt: skip
+    assert page.text("#axis").endswith("10.0 s from the first step to the last")
+    page.evaluate("show(2, { settles: false }); render()")
+    assert [name for name, bars in page.evaluate(BARS) if bars] == ["a"]
+    page.evaluate("document.querySelector('.time[data-step=c]').click()")
+    page.evaluate("show(5, { settles: false }); render()")
+    assert page.text("#step .wrong") == "It did not run, for this step failed: b"
+
+
+def test_a_pause_of_a_run_does_not_hide_its_bars(shown: Opened) -> None:
+    day = 86_400
+    run = timed(
+        {"a": ("in_progress", 0, {"attempt": 1})},
+        {"a": ("completed", 10, {"attempt": 1})},
+        {"b": ("in_progress", day, {"attempt": 1})},
+        {"b": ("completed", day + 10, {"attempt": 1})},
+        steps={"a": [], "b": ["a"]},
+    )
+    page = shown(run, width=1440)
+    (_, [(_, begin, end)]), (_, [(_, second, last)]) = page.evaluate(BARS)
+    assert (begin, last) == (0, 100)
+    assert 45 <= end < second <= 55
+    assert page.text("#axis").endswith("; pauses are cut")
+
+
+def test_an_answer_that_is_private_is_not_shown(shown: Opened) -> None:
+    tool = Tool("find", "Find", lambda: {"name": "secret-9f1"}, returns_private_data=True)
+    session = Session()
+    run_workflow(a_workflow({"find": []}), Capabilities(tools={"find": tool}), session=session)
+    data = of_memory(session)
+    assert "9f1" not in str(data)
+    assert shown(data, width=1440).text("#answer") == "Answer\nPrivate, not shown."
+
+
+def test_a_document_alone_opens_on_its_graph(shown: Opened, tmp_path: Path) -> None:
+    steps = [
+        {"step_id": "find", "description": "Find it", "type": "tool", "name": "find", "inputs": {"n": 1}},
+        {"step_id": "tell", "description": "Tell it", "depends_on": ["find"]},
+    ]
+    (tmp_path / "flow.json").write_text(json.dumps({"schema_version": 2, "goal": "Look", "steps": steps}))
+    with opened_page(str(tmp_path / "flow.json"), None) as given:
+        document = given.document()
+    page = shown(data_of(document), width=1440)
+    assert [each["isIn"] for each in nodes(page).values()] == [True, True]
+    assert not page.evaluate("$('versions').checkVisibility() || $('plan').checkVisibility()")
+    page.evaluate("document.querySelector('.node[data-step=find]').dispatchEvent(new MouseEvent('click'))")
+    page.settle()
+    assert page.text("#step code.text") == '{"n":1}'
+    assert page.errors == []

@@ -1,60 +1,41 @@
-"""The scripts that look for bad habits of language and for tests that cannot fail: what they find."""
+"""The scripts of the house: habits of language, tests that cannot fail, releases and lowest versions."""
 
 from __future__ import annotations
 
-import importlib
+import io
+import os
 import re
+import runpy
 import subprocess
 import sys
+import tarfile
+import tomllib
+import zipfile
 from pathlib import Path
 from textwrap import indent
-from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
+# A rule each that has exceptions, a place in the sentence, or several forms; the others are words.
 RULES = {
     "It is empty where there is none.": ("where there is", "It is empty if there are none."),
-    "where it has a store, it waits": ("where it has", "a place where it had to wait"),
     "Where nothing waits, it returns.": ("Where nothing", "It shows where each step waits."),
     "a session, of which the plan is a part": ("of which", "the part of it which waits"),
-    "the store from whose file it reads": ("from whose", "the user whose plan it is"),
     "what the history says of a plan": ("says of", "what the history says about a plan"),
     "It has none. Of a snapshot, it reads all.": ("Of a", "Of these, two failed. Of course it waits."),
     "Print the plan alone.": ("alone", "The engine leaves it alone. It is alone."),
-    "A plan that is left alone.": ("left alone", "A plan that the engine leaves alone."),
     "It is another, or is another one.": ("is another", "There is another step. Name another file."),
     "The value is of another type.": ("of another type", "a value of another session or of another process"),
     "It must be a text, or texts.": ("a text", "It must be text, a string, a text file."),
-    "It is open by now.": ("by now", "It is open now."),
-    "The second plan, likewise.": ("likewise", "The second plan."),
-    "Begin anew.": ("anew", "Start over."),
-    "It goes on with the rest.": ("goes on", "It goes ahead. Going on a journey."),
-    "The call was given up.": ("given up", "Never give up."),
-    "The same, from async code.": ("The same, from async", "In async code, await this."),
     "The model is told the reason.": ("told", "Tell the user why. It tells two calls apart."),
-    "A page for nobody, whoever asks.": ("nobody", "a page for the user"),
     "The source is no text.": ("is no text", "There is no text. It is no longer open. The answer is no."),
     "It returns what is none of these.": ("is none", "There is none. The value is None."),
     "There stands a mark; it stands for it.": ("stands for", "It can stand up, and withstands it."),
-    "a tool of one's own": ("of one's own", "a tool of your own"),
-    "what came of the call": ("what came of", "what came out first"),
     "It has it run.": ("has it run", "It runs."),
-    "A field is left out.": ("left out", "A field is omitted."),
-    "The plan is put back.": ("put back", "The plan is restored. Put it into the backlog."),
-    "The steps form a circle.": ("circle", "The steps form a cycle. It encircles them."),
     "The rows are looked at.": ("are looked at", "The rows are checked. Look at the rows."),
     "the room of deleted sessions": ("the room", "There is room for one. A column has no room."),
-    "It shows the step at hand.": ("step at hand", "It shows the current step."),
-    "The ending decides the format.": ("ending decides", "`.html` writes a page."),
-    "A question asks back.": ("asks back", "It asks the user. Give the task back."),
-    "The text breaks off.": ("breaks off", "The text ends too early. The model answers."),
-    "Names of a kind that is not given go.": ("of a kind that is not given", "Of the kinds given"),
-    "The call was carried out.": ("carried out", "The tool was run, and carried on."),
-    "It holds the tools back: held back.": ("held back", "Hold the lock. It is back."),
-    "counted without a model": ("counted without a model", "It runs without a model."),
-    "The call is a repeat.": ("a repeat", "It is a repeated call. Observe, repeat."),
-    "A tool that speaks to the model.": ("speaks to the model", "A tool that calls the model."),
     "what the client has besides": ("besides", "besides SQLite, DuckDB works"),
 }
 
@@ -69,7 +50,7 @@ def found_in(
     return run.stdout.splitlines()
 
 
-def test_each_rule_refuses_a_bad_sentence(tmp_path: Path) -> None:
+def test_a_rule_refuses_a_bad_sentence(tmp_path: Path) -> None:
     found = found_in(tmp_path, "".join(f"{bad}\n" for bad in RULES))
     by_line: dict[int, list[str]] = {}
     for each in found:
@@ -82,22 +63,6 @@ def test_each_rule_refuses_a_bad_sentence(tmp_path: Path) -> None:
 
 def test_good_sentences_are_let_be(tmp_path: Path) -> None:
     assert found_in(tmp_path, "".join(f"{good}\n" for _, good in RULES.values())) == []
-
-
-PAGES = {
-    "```python\na text\n```\n`a text` ``a ` text`` [text](a-text.md) <!-- a text -->\n": [],
-    "It is\n\nwhere there\nis none.\n": ['page.md:3: "where there is": if, or a new sentence'],
-    "It is a text. <!-- words: quoted -->\n\nIt is a text.\n\n<!-- words: quoted -->\nIt is a text.\n": [
-        'page.md:3: "a text": text, a string'
-    ],
-}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=["code and links", "two lines", "a comment with a reason"])
-def test_prose_of_a_page_is_read_over_its_lines_but_for_code_and_what_has_a_reason(
-    tmp_path: Path, page: str
-) -> None:
-    assert found_in(tmp_path, page) == PAGES[page]
 
 
 MODULE = '''
@@ -140,61 +105,13 @@ class _Hidden:
 def _shown() -> None:
     """Show it."""
 '''
-REFUSED = [
-    'module.py:2: "What": name the thing; True if ...',
-    'module.py:5: "Which": name the thing; True if ...',
-    'module.py:11: "How": name the thing; True if ...',
-    'module.py:14: "alone": only',
-    'module.py:17: "likewise": the plain word, or nothing',
-    'module.py:17: "is no plan": is not a ..., do not ...',
-    'module.py:17: "a text": text, a string',
-    'module.py:20: "where there is": if, or a new sentence',
-    'module.py:22: "Where no": if, or a new sentence',
-    'module.py:22: "a text": text, a string',
-]
-COUNTED = [
-    'module.py:7: "Which": name the thing; True if ...',
-    'module.py:16: "Whether": name the thing; True if ...',
-    'module.py:19: "kept": begin with a verb',
-    'module.py:32: "What": name the thing; True if ...',
-    'module.py:35: "Where": name the thing; True if ...',
-    'module.py:35: "is another": different',
-    'module.py:38: "_shown": begin with a verb',
-]
 
 
-def test_public_docstrings_and_messages_are_refused(tmp_path: Path) -> None:
-    assert found_in(tmp_path, MODULE, name="module.py") == REFUSED
-
-
-def test_what_is_counted_is_listed_on_request(tmp_path: Path) -> None:
-    found = found_in(tmp_path, MODULE, "--all", name="module.py")
-    assert sorted(found) == sorted(REFUSED + COUNTED)
-
-
-def test_all_of_a_private_module_is_counted(tmp_path: Path) -> None:
-    assert found_in(tmp_path, '"""What it does."""\n', name="_module.py") == []
-
-
-@pytest.mark.parametrize(("ceiling", "code"), [(1, 1), (2, 0)])
-def test_what_is_counted_may_only_become_fewer(
-    ceiling: int,
-    code: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize("options", [[], ["--all"]], ids=["refused", "counted too"])
+def test_bad_habits_of_a_module_are_refused_or_counted(
+    options: list[str], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    monkeypatch.syspath_prepend(SCRIPTS)
-    script: Any = importlib.import_module("check_words")
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "module.py").write_text("# a text\n\n# likewise\ndef _kept() -> None: ...\n")
-    monkeypatch.setattr(script, "ROOT", tmp_path)
-    monkeypatch.setattr(script, "CEILINGS", {script.PRIVATE: ceiling, script.NAMES: 1})
-    assert script.main([]) == code
-    assert capsys.readouterr().out == (
-        f"bad habits in private docstrings and comments: 2, at most {ceiling}\n"
-        "bad habits in names of functions: 1, at most 1\n"
-    )
+    assert "\n".join(found_in(tmp_path, MODULE, *options, name="module.py")) == snapshot
 
 
 # The script that looks for tests that cannot fail
@@ -269,3 +186,112 @@ def test_a_property_that_may_return_first_has_an_example_that_does_not(tmp_path:
         "nothing is asserted where this holds: give an @example that goes on"
     ]
     assert found_of(tmp_path, body, decorator="@example(1)\n@given(x())") == []
+
+
+# What make release refuses in an archive
+
+ROOT = Path(__file__).parents[1]
+# An sdist has this file, too: "|" is a slash here, and "*" a backslash.
+INDEX = "https:||token@wheels.corp.example:8443|simple".replace("|", "/")
+MACHINE = {"LOGNAME": "zoe-builds", "PIP_INDEX_URL": INDEX}
+NAMED = {
+    text.replace("|", "/").replace("*", "\\"): named.replace("|", "/").replace("*", "\\")
+    for text, named in (
+        ("File '|home|zoe|app|main.py'", "|home|zoe"),
+        ("file:||||home|zoe|app", "|home|zoe"),
+        ("see |Users|zoe|app", "|Users|zoe"),
+        ("C:*Users*zoe*app", "C:*Users*zoe"),
+        ('"C:**Users**zoe**app"', "C:**Users**zoe"),
+        ("#!|root|.pyenv|versions|3.13.0|bin|python", "|root|.pyenv"),
+        ("--index-url=https:||mirror.example|pypi", "-index-url=https:||mirror.example"),
+        ("at http:||10.0.0.5:3141|root|pypi|+simple|", "http:||10.0.0.5:3141|root|pypi|+simple"),
+        ("built by zoe-builds", "zoe-builds"),
+        ("from wheels.corp.example", "wheels.corp.example"),
+    )
+}
+NAMELESS = [
+    "pip install --index-url https://test.pypi.org/simple session-planning",
+    "https://example.org/simple-things",
+    "a/home/page/of the user, at the root/ of the tree, in ~/root",
+    "plans.db is in ~/app, and zoe-builds-2 is not this user",
+]
+
+
+def wheel(folder: Path, files: dict[str, bytes]) -> Path:
+    path = folder / "session_planning-0.2.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return path
+
+
+def sdist(folder: Path, files: dict[str, bytes], user: str = "") -> Path:
+    path = folder / "session_planning-0.2.0.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.uname = len(data), user
+            archive.addfile(member, io.BytesIO(data))
+    return path
+
+
+def checked(*archives: Path) -> tuple[int, list[str]]:
+    """The exit code of the script, and what it says."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "release.py", "--check", *archives],
+        env=os.environ | MACHINE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, (done.stdout + done.stderr).splitlines()
+
+
+def test_each_file_that_names_a_machine_is_refused(tmp_path: Path) -> None:
+    files = {f"planning/{number}.py": text.encode() for number, text in enumerate(NAMED)}
+    archives = wheel(tmp_path, files), sdist(tmp_path, files)
+    assert checked(*archives) == (
+        1,
+        [
+            f"release: {archive.name}: planning/{number}.py names a machine: {named}"
+            for archive in archives
+            for number, named in enumerate(NAMED.values())
+        ],
+    )
+
+
+def test_the_owner_of_a_file_is_refused_where_it_is_the_user_of_this_machine(tmp_path: Path) -> None:
+    archive = sdist(tmp_path, {"a.py": b""}, "zoe-builds")
+    assert checked(archive) == (1, [f"release: {archive.name}: a.py names a machine: zoe-builds"])
+
+
+def test_what_names_no_machine_passes(tmp_path: Path) -> None:
+    files = {f"planning/{number}.md": text.encode() for number, text in enumerate(NAMELESS)}
+    assert checked(wheel(tmp_path, files), sdist(tmp_path, files)) == (0, [])
+
+
+# The lowest versions that pyproject.toml admits
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OF_THE_REPOSITORY = {"test-core", "test", "check", "docs"}
+LOWEST = runpy.run_path(str(ROOT / "scripts" / "lowest.py"))
+TESTS = LOWEST["TESTS"]
+
+
+def test_each_extra_has_its_tests_and_they_are_there() -> None:
+    assert TESTS.keys() - {"core"} == PROJECT["optional-dependencies"].keys() - OF_THE_REPOSITORY
+    assert {named for paths in TESTS.values() for named in paths if not list(ROOT.glob(named))} == set()
+
+
+def test_each_requirement_of_a_user_names_its_lowest_version() -> None:
+    extras = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *(each for name in extras if name in TESTS for each in extras[name])]
+    assert [each for each in wanted if ">=" not in each] == []
+
+
+def test_a_lowest_version_that_does_not_go_with_the_others_is_said() -> None:
+    declared = ["attrs>=25.4", "limits[redis]>=4", "langgraph>=1.2"]
+    pins = ["attrs==25.4.0", "langgraph==1.2.12", "limits==4.0.0", "pydantic==2.12.0"]
+    assert LOWEST["unreachable"](declared, pins) == [
+        "langgraph>=1.2: the lowest that goes with the others is 1.2.12"
+    ]

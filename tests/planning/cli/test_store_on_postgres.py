@@ -16,6 +16,8 @@ from store_places import PLAN, call, mark
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan
+from planning.plan.commands import RemoveStep
+from planning.view.sources import StoreSource
 from session import Session
 from session.stores import PostgresStore, SqliteStore
 
@@ -98,6 +100,22 @@ def test_a_database_is_copied_back_with_its_hashes(url: str) -> None:
     first = all_of(SqliteStore("plans.db"))
     assert sorted(first) == ["nightly", "other", "run", "what-if"]
     assert first == all_of(PostgresStore(url)) == all_of(SqliteStore("back.db"))
+
+
+def test_the_page_shows_a_database_as_the_file_and_steers_it(url: str) -> None:
+    file, database = (StoreSource(place, None) for place in ("plans.db", url))
+    assert database.listed() == file.listed()
+    for name in ("nightly", "run", "what-if"):
+        shown = ["".join(source.open(name).document.parts()) for source in (file, database)]
+        address = f"postgresql://{url.rpartition('@')[2]}"
+        assert shown[1] == shown[0].replace('"plans.db"', f'"{address}"')
+    run = database.open("nightly")
+    assert database.steer("nightly", RemoveStep("S002"), 6) == 7
+    run.document.read(run.moments)
+    run.close()
+    assert (run.document.version, run.document.problem) == (7, None)
+    with pytest.raises(LookupError):
+        database.open("missing")
 
 
 def test_two_sessions_by_one_url_share_a_store_and_a_plan(url: str) -> None:

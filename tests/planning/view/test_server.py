@@ -24,7 +24,7 @@ from planning.plan.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
 from planning.plan.facts import PlanFacts
 from planning.view import feeds, sources
 from planning.view.page import policy
-from planning.view.sources import StoreSource
+from planning.view.sources import Run, StoreSource
 from planning.view.steer import command_of, steer
 from session import Session
 from session.stores import SqliteStore
@@ -170,6 +170,30 @@ def test_the_list_is_told_which_sessions_changed_and_which_are_new(path: Path) -
         assert counts == {"nightly": (1, 2), "other": (0, 1)}
 
 
+class Counting(StoreSource):
+    """Counts how often sessions are opened."""
+
+    opened = 0
+
+    def open(self, name: str) -> Run:
+        self.opened += 1
+        return super().open(name)
+
+
+@pytest.mark.slow
+def test_two_hundred_clients_share_one_reading_of_the_session(path: Path) -> None:
+    source = Counting(path, None)
+    with serving(source) as link:
+        client = Client(link)
+        answers = [client.open("/events/nightly?after=1") for _ in range(200)]
+        mark(path)
+        for answer in answers:
+            while not answer.readline().startswith(b"id: 2"):
+                pass
+            answer.close()
+    assert source.opened == 1
+
+
 @pytest.mark.slow
 def test_a_client_that_reads_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning.serving, "_PATIENCE", 0.3)
@@ -208,6 +232,31 @@ def test_a_session_that_cannot_be_read_at_all_says_so(path: Path) -> None:
         problem = "the record of session 'nightly' is damaged"
         assert client.json("/run/nightly.json")["problem"] == problem
         assert next(client.events("/events", "list"))[1]["problem"] == problem
+
+
+def test_each_session_is_read_once_until_it_changes(tmp_path: Path) -> None:
+    asked = []
+    for count in (4, 40):
+        path = tmp_path / f"{count}.db"
+        for number in range(count):
+            a_plan(path, f"s{number:02}")
+        source = StoreSource(path, None)
+        statements, store = list[str](), source._store
+        assert isinstance(store, SqliteStore)
+        store._reader.connected().set_trace_callback(statements.append)
+        found = source.listed()
+        names = [f"s{number:02}" for number in reversed(range(count))]
+        listed = [(each["id"], each["objective"]) for each in found["sessions"]]
+        assert listed == [(name, f"Plan {name}") for name in names]
+        first = len(statements)
+        assert source.listed() == found
+        again = len(statements) - first
+        mark(path, "s01")
+        changed = [(each["id"], each["state"]) for each in source.listed()["sessions"][:2]]
+        assert changed == [("s01", "finished"), (names[0], "working")]
+        asked.append((first / count, again))
+    assert asked[0][0] == pytest.approx(asked[1][0], abs=2)
+    assert asked[0][1] == asked[1][1] <= 4
 
 
 def test_a_long_list_is_read_bit_by_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,6 @@ TESTS = {
         "tests/session/stores/test_postgres_failures.py",
         "tests/session/stores/test_postgres_processes.py",
         "tests/planning/agent/databases/test_postgres.py",
-        "tests/planning/agent/databases/test_postgres_calls.py",
     ],
 }
 WITHOUT = {"view": {"mcp"}}

@@ -176,11 +176,6 @@ def called(function: Callable[..., Any]) -> Any:
     return asyncio.run(outcome) if tool.is_async else outcome
 
 
-class AsyncWriter:
-    async def __call__(self, question: str) -> str:
-        return question
-
-
 async def plain(question: str) -> str:
     return question
 
@@ -193,17 +188,14 @@ async def plain(question: str) -> str:
         (lambda a, b: (a, b), ("QUESTION", "SCHEMA")),
         (lambda it, question: (it, question), ("SCHEMA", "QUESTION")),
         (lambda state, it: (state, it), ("STATE", "QUESTION")),
-        (lambda question, error=1: (question, error), ("QUESTION", "ERROR")),
         (lambda it, temperature=0.5: (it, temperature), ("STATE", 0.5)),
         (lambda *, question, error: (question, error), ("QUESTION", "ERROR")),
         (lambda *args: args, ()),
         (lambda **kwargs: kwargs, GIVEN),
-        (lambda question, **kwargs: (question, len(kwargs)), ("QUESTION", 4)),
         (lambda it, **kwargs: (it, sorted(kwargs)), ("STATE", ["attempts", "error", "question", "schema"])),
         (partial(lambda style, question: (style, question), "brief"), ("brief", "QUESTION")),
         (plain, "QUESTION"),
         (partial(plain), "QUESTION"),
-        (AsyncWriter(), "QUESTION"),
         (dict, GIVEN),
         (Mock(side_effect=dict), GIVEN),
     ],

@@ -418,24 +418,40 @@ def ring() -> dict[str, Any]:
     return first
 
 
+def large_values(calls: list[str]) -> dict[str, Any]:
+    """Values that take long to compare with their equals."""
+    doubled: list[Any] = [1]
+    for _ in range(40):
+        doubled = [doubled, doubled]
+    return {
+        "rows": [{"a": i, "b": [i], "": "text"} for i in range(10_000)],
+        "wide": {str(i): i for i in range(10_000)},
+        "texts": ["".join(["a"] * 1000)] * 10_000,
+        "long": "".join(["a" * 9_999_999, "a"]),
+        "deep": nested(100_000),
+        "grid": [[*range(9_999), 0] for _ in range(100)],
+        "long_keys": {"a" * 1_000_000 + str(i): i for i in range(5)},
+        "long_text_keys": {"\u0100" * 1_000_000: 1},
+        "long_copies": ["".join(["a" * 999_999, "a"])] * 1_000,
+        "tuples": tuple((i, i) for i in range(9_999)),
+        "evil_keys": {canary(calls, str): 1, canary(calls, int): 2},
+        "doubled": doubled,
+    }
+
+
 def hostile_memory(calls: list[str]) -> dict[str, Any]:
     """Values of every kind and of every size, among them canaries that write to ``calls``."""
-    endless: list[Any] = []
+    endless, twin = list[Any](), list[Any]()
     endless.append(endless)
-    twin: list[Any] = []
     twin.append(twin)
-    doubled: list[Any] = [1]
-    doubled_again: list[Any] = [1]
-    for _ in range(40):
-        doubled, doubled_again = [doubled, doubled], [doubled_again, doubled_again]
     canaries = type(canary(calls))
-    counted: defaultdict[str, list[int]] = defaultdict(list)
-    counted["x"].append(1)
     return {
+        **large_values(calls),
+        **{f"{name}_again": value for name, value in large_values(calls).items()},
         "x": 1,
         "text": "hello",
         "items": [3, 1, 2],
-        "counted": counted,
+        "counted": defaultdict(list[int], x=[1]),
         "canary": canary(calls),
         "canaries": [canaries() for _ in range(5_000)],
         "dict_canary": canary(calls, dict),
@@ -447,43 +463,19 @@ def hostile_memory(calls: list[str]) -> dict[str, Any]:
         "builtin": eval,
         "class": type,
         "partial": functools.partial(canary, calls),
-        "rows": [{"a": i, "b": [i], "": "text"} for i in range(10_000)],
-        "rows_again": [{"a": i, "b": [i], "": "text"} for i in range(10_000)],
-        "wide": {str(i): i for i in range(10_000)},
-        "wide_again": {str(i): i for i in range(10_000)},
         "many": list(range(1_000_000)),
         "ten_thousand": list(range(10_000)),
-        "texts": ["a" * 1000] * 10_000,
-        "texts_again": ["".join(["a"] * 1000)] * 10_000,
-        "long": "a" * 10_000_000,
-        "long_again": "a" * 9_999_999 + "".join(["a"]),
         "medium": "a" * 29_999,
         "medium_wide": "\u0100" * 99_999,
         "needle": "a" * 490 + "b" + "a" * 490,
         "huge": 10**100_000,
         "large": 10**99,
-        "deep": nested(100_000),
         "endless": endless,
         "twin": twin,
-        "deep_again": nested(100_000),
         "thousand_deep": nested(1_000),
         "ring": ring(),
-        "grid": [[*range(9_999), 0] for _ in range(100)],
-        "grid_again": [[*range(9_999), 0] for _ in range(100)],
-        "long_keys": {"a" * 1_000_000 + str(i): i for i in range(5)},
-        "long_keys_again": {"a" * 1_000_000 + str(i): i for i in range(5)},
-        "long_text_keys": {"\u0100" * 1_000_000: 1},
-        "long_text_keys_again": {"\u0100" * 1_000_000: 1},
-        "long_copies": ["a" * 1_000_000] * 1_000,
-        "long_copies_again": ["".join(["a" * 999_999, "a"])] * 1_000,
-        "tuples": tuple((i, i) for i in range(9_999)),
-        "tuples_again": tuple((i, i) for i in range(9_999)),
         "record": Record(1),
-        "evil_keys": {canary(calls, str): 1, canary(calls, int): 2},
-        "evil_keys_again": {canary(calls, str): 1, canary(calls, int): 2},
         "liars": [canary(calls, int), canary(calls, str), canary(calls, float)],
-        "doubled": doubled,
-        "doubled_again": doubled_again,
     }
 
 

@@ -7,12 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from decimal import Decimal
 from enum import Enum
-from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
-from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -102,13 +99,8 @@ def test_what_was_put_in_is_never_expanded_again() -> None:
     [
         ({"b": [1, None, "\u00fc"], "a": {}}, '{"b": [1, null, "\u00fc"], "a": {}}'),
         ((1, "two"), '[1, "two"]'),
-        ({1: 2}, '{"1": 2}'),
-        (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC), "2024-01-02 03:04:05+00:00"),
-        (float("nan"), "nan"),
         (Row("a", [1]), '{"name": "a", "tags": [1]}'),
-        (Decimal("1.50"), "1.50"),
-        (PurePosixPath("/a/b"), "/a/b"),
         (Colour.RED, "red"),
         (float("inf"), "inf"),
         ([date(2024, 1, 2), float("inf")], '["2024-01-02", "inf"]'),

@@ -373,30 +373,6 @@ def test_a_run_that_is_stopped_between_two_attempts_makes_no_other_and_keeps_the
     assert (None if error is None else error.cause) == ("reset" if state == "failed" else None)
 
 
-def test_a_run_whose_caller_heard_that_it_was_cancelled_is_not_completed_and_goes_on() -> None:
-    def mail() -> None:
-        raise ToolError("It broke")
-
-    workflow = flow(called("a", tool="mail", on_failure="skip_dependents"), thought("b", "a"))
-    tools = Bench(mail=mail)
-
-    async def scene(session: Session) -> None:
-        run = asyncio.create_task(arun_workflow(workflow, tools.tools, session=session))
-
-        def stop(_event: StepChanged) -> None:
-            run.cancel()
-
-        session.bus.subscribe(StepChanged, stop)
-        await cancelled(run)
-        session.bus.unsubscribe(StepChanged, stop)
-
-    session = Session()
-    for _ in range(3):
-        asyncio.run(scene(session))
-    assert tools.run(workflow, session).status == "completed"
-    assert (tools.calls, len(session.select_all(WorkflowRun))) == (["mail"], 1)
-
-
 def test_what_breaks_in_a_session_of_others_stops_the_run_and_leaves_nothing_running() -> None:
     def refuse(_slice: tuple[Any, ...], event: StepChanged) -> tuple[Any, ...]:
         if event.record.step_id == "b":

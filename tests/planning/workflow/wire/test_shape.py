@@ -283,17 +283,6 @@ def test_a_tool_under_another_name_is_type_and_name_together(other: str, without
     assert errors(steps) == at(*(f"/{index}/{other}" for index in range(3)), hint=hint)
 
 
-@given(st.data())
-def test_each_name_that_is_wrong_is_one_error_whatever_other_ones_are(data: st.DataObject) -> None:
-    steps, count = [], 0
-    for each in STEPS:
-        fields = data.draw(st.sets(st.sampled_from(sorted(OTHERS))))
-        names = {field: data.draw(st.sampled_from(OTHERS[field])) for field in sorted(fields)}
-        steps.append(renamed(each, **names))
-        count += len(names)
-    assert [code for code, _, _ in errors(steps)] == ["unknown_field"] * count
-
-
 def test_what_else_is_wrong_is_said_too() -> None:
     steps = [renamed(step("a"), step_id="id") | {"id": 1}, step("b", "1"), step("c", "z", name="serch")]
     assert errors(steps) == [

@@ -307,22 +307,20 @@ def checked(source: object) -> Report:
     return report
 
 
-NOT_TEXT: dict[str, tuple[object, str]] = {
-    "nothing": (None, "there is no workflow"),
-    "a set": ({1}, "expected a workflow as text, got a value of type set"),
-    "an object that fails": (
-        FailingObject(),
-        "expected a workflow as text, got a value of type FailingObject",
-    ),
-    "an object without a class": (NoClass(), "expected a workflow as text, got a value of type NoClass"),
-    "bytes that were released": (released(), "the bytes cannot be read any more"),
-}
+NOT_TEXT: list[object] = [None, {1}, FailingObject(), NoClass(), released()]
 
 
-@pytest.mark.parametrize("what", NOT_TEXT)
-def test_what_is_no_text_is_refused_in_words(what: str) -> None:
-    source, message = NOT_TEXT[what]
-    assert told(checked(source)) == [("not_text", "", message)]
+def test_what_is_no_text_is_refused_in_words() -> None:
+    assert [told(checked(source)) for source in NOT_TEXT] == [
+        [("not_text", "", message)]
+        for message in (
+            "there is no workflow",
+            "expected a workflow as text, got a value of type set",
+            "expected a workflow as text, got a value of type FailingObject",
+            "expected a workflow as text, got a value of type NoClass",
+            "the bytes cannot be read any more",
+        )
+    ]
 
 
 READ: dict[str, object] = {
@@ -349,15 +347,10 @@ def test_what_can_be_read_is_read_however_it_behaves(what: str) -> None:
 
 
 BROKEN: dict[str, object] = {
-    "a list that holds itself": with_input(holding_itself()),
     "a list that is too deep": with_input(nested(100_000)),
-    "a number of ten thousand digits": with_input(10**10_000),
     "two names that are one": [{**SEARCH, "inputs": {"?": 1, "\ud800": 2}}],
-    "a large exponent": TEXT.replace("{}", '{"x": 1e999999999999}'),
     "ten megabytes": "x" * 10_000_000,
     "bytes of another encoding": TEXT.encode("utf-16"),
-    "bytes that are not UTF-8": b"\xff[{",
-    "half a character": '[{"step_id": "\ud800", "\ud801": 1}]',
     "a mapping that cannot be read": FailingMapping(),
     "a generator": iter([SEARCH]),
     "steps that are a number": workflow(steps=3),

@@ -169,25 +169,27 @@ class Refused(ToolError):
         return "That is closed on Sundays."
 
 
-@pytest.mark.parametrize(
-    ("step", "message"),
-    [
-        (called("a", tool="ad"), "no tool is named 'ad'; did you mean add?"),
-        (
-            called("a", tool="bare"),
-            "only the name of tool 'bare' is known; give Capabilities the tool itself",
-        ),
-        (thought("a", type="handler", name="add"), "no handler is named 'add'; the handlers are toolset"),
-        (thought("a", agent="toolsmit"), "no agent is named 'toolsmit'; did you mean toolsmith?"),
-    ],
-)
-def test_what_does_not_exist_is_an_error_of_its_step(step: WorkflowStep, message: str) -> None:
+ABSENT = [
+    called("a", tool="ad"),
+    called("b", tool="bare"),
+    thought("c", type="handler", name="add"),
+    thought("d", agent="toolsmit"),
+]
+
+
+def test_what_does_not_exist_is_an_error_of_its_step() -> None:
     capabilities = Capabilities(
         tools={"add": add, "bare": None}, handlers={"toolset": add}, agents={"toolsmith": add}
     )
-    result = run_workflow(flow(step, thought("z")), capabilities)
-    assert dict(result.errors) == {"a": told(message, "unknown_tool")}
-    assert states(result.workflow) == {"a": "failed", "z": "completed"}
+    result = run_workflow(flow(*ABSENT, thought("z")), capabilities)
+    messages = {
+        "a": "no tool is named 'ad'; did you mean add?",
+        "b": "only the name of tool 'bare' is known; give Capabilities the tool itself",
+        "c": "no handler is named 'add'; the handlers are toolset",
+        "d": "no agent is named 'toolsmit'; did you mean toolsmith?",
+    }
+    assert dict(result.errors) == {each: told(message, "unknown_tool") for each, message in messages.items()}
+    assert states(result.workflow) == dict.fromkeys("abcd", "failed") | {"z": "completed"}
 
 
 def test_inputs_that_the_tool_refuses_fail_before_the_call_with_words_for_the_user() -> None:

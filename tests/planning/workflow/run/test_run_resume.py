@@ -30,6 +30,7 @@ from run_cases import (
     thought,
     tool_threads,
 )
+from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import ToolError
 from planning.tools.guard import Retry
@@ -184,33 +185,22 @@ def changed(**fields: Any) -> list[WorkflowStep]:
     return [replace(DONE, **fields), SKIPPED, MENDED]
 
 
-@pytest.mark.parametrize(
-    ("steps", "what"),
-    [
-        (changed(inputs={"value": 8}), "step 'a' is completed and its inputs changed"),
-        (changed(description="Else"), "step 'a' is completed and its description changed"),
-        (changed(expected_key=None), "step 'a' is completed and its expected_key changed"),
-        (changed(output_path=("x",)), "step 'a' is completed and its output_path changed"),
-        (
-            changed(type=None, name=None, agent="x"),
-            "step 'a' is completed and its type and name and agent changed",
-        ),
-        ([called("s", done_check="True"), called("b")], "step 'a' is completed and was removed"),
-        (
-            [DONE, called("s", "a", done_check="False"), MENDED],
-            "step 's' is completed and its done_check changed",
-        ),
-    ],
-)
-def test_a_completed_step_that_was_changed_or_removed_is_refused_by_name(
-    steps: list[WorkflowStep], what: str
-) -> None:
+CHANGED = [
+    changed(inputs={"value": 8}),
+    changed(description="Else"),
+    changed(expected_key=None),
+    changed(output_path=("x",)),
+    changed(type=None, name=None, agent="x"),
+    [called("s", done_check="True"), called("b")],
+    [DONE, called("s", "a", done_check="False"), MENDED],
+]
+
+
+def test_a_completed_step_that_was_changed_or_removed_is_refused_by_name(snapshot: SnapshotAssertion) -> None:
     session, tools = begun(DONE, SKIPPED, FAILING), shop()
     before = session.snapshot()
-    assert refusal(WorkflowError, tools.run, flow(*steps), session) == (
-        f"the unfinished run in this session cannot be resumed: {what}; restore that step, or use another "
-        "session to start over"
-    )
+    told = [refusal(WorkflowError, tools.run, flow(*steps), session) for steps in CHANGED]
+    assert "\n".join(told) + "\n" == snapshot
     assert (tools.calls, session.snapshot()) == ([], before)
 
 
@@ -371,6 +361,30 @@ def test_a_run_that_is_stopped_between_two_attempts_makes_no_other_and_keeps_the
     assert (calls, states(session.select_latest(Workflow))) == ([1], {"a": state})
     error = session.select_all(StepRecord)[-1].error
     assert (None if error is None else error.cause) == ("reset" if state == "failed" else None)
+
+
+def test_a_run_whose_caller_heard_that_it_was_cancelled_is_not_completed_and_goes_on() -> None:
+    def mail() -> None:
+        raise ToolError("It broke")
+
+    workflow = flow(called("a", tool="mail", on_failure="skip_dependents"), thought("b", "a"))
+    tools = Bench(mail=mail)
+
+    async def scene(session: Session) -> None:
+        run = asyncio.create_task(arun_workflow(workflow, tools.tools, session=session))
+
+        def stop(_event: StepChanged) -> None:
+            run.cancel()
+
+        session.bus.subscribe(StepChanged, stop)
+        await cancelled(run)
+        session.bus.unsubscribe(StepChanged, stop)
+
+    session = Session()
+    for _ in range(3):
+        asyncio.run(scene(session))
+    assert tools.run(workflow, session).status == "completed"
+    assert (tools.calls, len(session.select_all(WorkflowRun))) == (["mail"], 1)
 
 
 def test_what_breaks_in_a_session_of_others_stops_the_run_and_leaves_nothing_running() -> None:

@@ -14,6 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, in_turn, rows
+from run_cases import refusal
 
 from planning import Toolbox
 from planning.agent import decide_next_action, execute_tools_node
@@ -216,9 +217,7 @@ REMEDY = "; name its parameters out of question, schema, error, attempts, state"
     ],
 )
 def test_a_callable_with_unknown_parameters_is_refused(function: Any, message: str) -> None:
-    with pytest.raises(TypeError) as caught:
-        called(function)
-    assert str(caught.value) == message
+    assert refusal(TypeError, called, function) == message
 
 
 ASKED_STATE: dict[str, Any] = {"resolved_query": QUESTION, "schema": SCHEMA, "attempts": [], "iteration": 2}

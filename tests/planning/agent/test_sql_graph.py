@@ -33,6 +33,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
+from run_cases import refusal
 
 from planning import Plan
 from planning.agent import build_planner_graph, build_text_to_sql_graph
@@ -185,19 +186,16 @@ TIMEOUT = "a timeout must be seconds of more than 0, at most 1000000, or None; g
     ],
 )
 def test_options_that_cannot_work_are_refused_at_once(options: dict[str, Any], error: Exception) -> None:
-    with pytest.raises(type(error)) as caught:
-        graph_of(**options)
-    assert str(caught.value) == str(error)
+    assert refusal(type(error), graph_of, **options) == str(error)
 
 
 @pytest.mark.parametrize("missing", ["langgraph.graph", "langchain_core.runnables"])
 def test_without_langgraph_one_reads_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.delitem(sys.modules, "planning.agent.graph")
-    with pytest.raises(ImportError) as caught:
-        import_module("planning.agent.graph")
     remedy = "install it with pip install 'session-planning[agent]'"
-    assert str(caught.value) == f"the graphs need LangGraph ({missing} is missing); {remedy}"
+    message = f"the graphs need LangGraph ({missing} is missing); {remedy}"
+    assert refusal(ImportError, import_module, "planning.agent.graph") == message
 
 
 # With checkpointers: stopped and resumed, and asked several questions

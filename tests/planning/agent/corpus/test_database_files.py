@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from readonly_files import make, rewritten, state
+from run_cases import refusal
 from sql_boundary import in_time
 from syrupy.assertion import SnapshotAssertion
 
@@ -121,9 +122,7 @@ def in_thread(call: Callable[[], Any]) -> Any:
 def told(database: SqlDatabase, path: Path) -> list[Any]:
     """What each door of a database says that cannot be read."""
     answer = database.execute(COUNT)
-    with pytest.raises(StorageUnavailable) as raised:
-        database.get_schema()
-    named = [answer["error"], str(raised.value)]
+    named = [answer["error"], refusal(StorageUnavailable, database.get_schema)]
     return [answer["code"], *(text.replace(str(path), "@FILE@") for text in named)]
 
 
@@ -144,9 +143,8 @@ def test_an_empty_database_says_so_where_tables_are_wanted(tmp_path: Path, kind:
     path = make(tmp_path / "items.db", EMPTY_FILES[kind])
     before = state(tmp_path)
     with SqlDatabase(path, timeout=LIMIT) as database:
-        with pytest.raises(StorageUnavailable) as raised:
-            database.get_schema()
-        assert str(raised.value).replace(str(path), "@FILE@") == EMPTY
+        message = refusal(StorageUnavailable, database.get_schema)
+        assert message.replace(str(path), "@FILE@") == EMPTY
         assert database.execute("SELECT 1 AS a")["data"] == [[1]]
         answer = database.execute(COUNT)
         assert (answer["code"], answer["error"]) == ("parameter", "no such table: items")

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from postgres_server import ESCAPED, PASSWORD, PostgresServer
 from postgres_shop import PostgresShop
+from run_cases import refusal
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
@@ -208,9 +209,7 @@ def test_what_goes_wrong_with_the_server_is_said(postgres: PostgresServer, shop:
         with SqlDatabase(address) as database:
             answer = database.execute("SELECT 1")
             assert (answer["code"], answer["error"]) == ("storage", f"{shown} cannot be read: {error}")
-            with pytest.raises(StorageUnavailable) as caught:
-                database.get_schema()
-            assert str(caught.value) == answer["error"]
+            assert refusal(StorageUnavailable, database.get_schema) == answer["error"]
             assert repr(database) == f"SqlDatabase('{shown}')"
 
 
@@ -285,9 +284,9 @@ def test_names_are_quoted_where_postgresql_needs_it(postgres: PostgresServer) ->
 
 def test_a_database_without_tables_for_the_role(postgres: PostgresServer) -> None:
     address = f"postgresql://reader:{ESCAPED}@127.0.0.1:{postgres.port}/template1"
-    with SqlDatabase(address) as database, pytest.raises(StorageUnavailable) as caught:
-        database.get_schema()
-    assert str(caught.value) == (
+    with SqlDatabase(address) as database:
+        message = refusal(StorageUnavailable, database.get_schema)
+    assert message == (
         f"postgresql://127.0.0.1:{postgres.port}/template1 cannot be read: its role may read no table on the "
         "search path: grant it SELECT"
     )

@@ -17,6 +17,7 @@ import duckdb
 import pytest
 from agent_samples import failing
 from readonly_files import make
+from run_cases import refusal
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
@@ -138,9 +139,8 @@ def test_tokens_that_cannot_be_told_are_left_to_the_database(monkeypatch: pytest
 
 def test_without_sqlglot_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlglot", None)
-    with pytest.raises(ImportError) as caught:
-        check("SELECT 1", "sqlite")
-    assert str(caught.value) == "reading SQL needs sqlglot: pip install 'session-planning[agent]'"
+    message = "reading SQL needs sqlglot: pip install 'session-planning[agent]'"
+    assert refusal(ImportError, check, "SELECT 1", "sqlite") == message
 
 
 LISTED = ", ".join(f"t{number:02}" for number in range(20))

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 import pytest
-from plan_findings import nested, plan, thought
+from plan_findings import check_words, nested, plan, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.reading import python_values
@@ -297,13 +297,7 @@ def told(report: Report) -> list[tuple[str, str, str]]:
 def checked(source: object) -> Report:
     """The report, when each of its forms could be made."""
     report = validate_workflow(source, SEARCHING)
-    assert isinstance(report, Report)
-    assert report.to_prompt().isascii()
-    assert report.render().isprintable() or "\n" in report.render()
-    assert json.loads(json.dumps(report.to_dict()))["success"] is report.ok
-    for each in report.errors + report.warnings:
-        assert (each.message + each.hint).isascii()
-        assert "\n" not in each.message + each.hint
+    check_words(report)
     return report
 
 

@@ -19,7 +19,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given, reject
+from hypothesis import given
 from hypothesis import strategies as st
 from plan_findings import nested
 from run_cases import refusal
@@ -27,7 +27,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from laws import work_of
 from planning.workflow.conditions import METHODS, ConditionInvalid, check_condition, is_done
-from session.json_form import NoJsonForm, json_form
 
 MEMORY: dict[str, Any] = {
     "count": 3,
@@ -311,52 +310,6 @@ def test_no_text_and_no_memory_raises_anything_but_a_refusal(
             assert len(str(refused)) <= 140
         with contextlib.suppress(ConditionInvalid):
             assert isinstance(is_done(condition, memory, key), bool)
-
-
-@dataclasses.dataclass
-class Row:
-    n: Any
-    s: Any
-
-
-VALUES = st.recursive(
-    ANYTHING | st.sets(st.integers()) | st.decimals() | st.uuids() | st.text("a\ud800\u0100"),
-    lambda inner: (
-        st.builds(Row, inner, inner) | st.lists(inner) | st.dictionaries(st.text("n1s\ud800"), inner)
-    ),
-    max_leaves=10,
-)
-QUESTIONS = st.sampled_from(
-    """x == y
-x != y
-x in [y]
-x['n'] == y['n']
-x['s'] is None
-x[0] == y[0]
-x == y or len(x) > 1
-max(x) == max(y)
-sum(x) > 1
-'n' in x and x.get('n') != 's'
-x < y
-x[1:] == y[1:]
-x['n']['s'] == y
-any_of(x) and not y
-x.get(1) is None
-1 in x
-x.lower() == y
-all_of(x == y, x['n'])""".splitlines()
-)
-
-
-@given(QUESTIONS, VALUES, VALUES | st.none())
-def test_a_condition_means_the_same_of_a_value_and_of_its_record(question: str, x: Any, y: Any) -> None:
-    memory = {"x": x, "y": x if y is None else y}
-    try:
-        record = json.loads(json.dumps(json_form(memory, strict=True)))
-    except NoJsonForm:
-        reject()
-    condition = re.sub(r"\b([xy])\b", r"memory['\1']", question)
-    assert outcome(condition, memory) == outcome(condition, record)
 
 
 _SPECIAL = [

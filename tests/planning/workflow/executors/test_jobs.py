@@ -147,18 +147,6 @@ def test_a_job_carries_what_its_tool_takes_of_the_run_and_no_more() -> None:
         written(beside, held)
 
 
-def test_a_function_that_travels_whole_shares_nothing_with_the_next_call() -> None:
-    seen: list[int] = []
-
-    def note() -> int:
-        seen.append(1)
-        return len(seen)
-
-    steps = flow(step("1", "note"), step("2", "note", "1"))
-    result = run_workflow(steps, capable(note=note), executor=Own())
-    assert (dict(result.outputs), seen) == ({"1": 1, "2": 1}, [])
-
-
 def test_a_lambda_needs_cloudpickle_and_what_has_a_name_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     message = carried(Tool("twice", "", tools.twice), {"a": 1}).message

@@ -294,9 +294,19 @@ def test_the_user_is_asked_before_the_first_statement_is_written() -> None:
     clarify.assert_called_once()
 
 
-@pytest.mark.parametrize("clarify", [lambda *_: None, lambda *_: " ", lambda *_: True, lambda: "Which?"])
+@pytest.mark.parametrize("clarify", [lambda *_: None, lambda *_: " ", lambda *_: True])
 def test_a_clarify_without_a_question_is_ignored(clarify: Any) -> None:
     assert written(COUNT, clarify) == {"sql_query": COUNT}
+
+
+def test_a_clarify_that_fails_is_logged_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
+    assert written(COUNT, Mock(side_effect=ValueError("secret"))) == {"sql_query": COUNT}
+    (record,) = caplog.records
+    assert (record.getMessage(), vars(record)["error"], record.exc_info) == (
+        "clarify_failed",
+        "ValueError",
+        None,
+    )
 
 
 KEYS = ["schema", "sql_query", "execution_result", "validation_result"]

@@ -96,6 +96,7 @@ LISTED = {"detail": [{"loc": ["body"], "msg": "Field required"}, {"msg": "Extra"
         (reply(failure(CONTEXT), 400), f"refused the request (400){LONGER}: {CONTEXT}"),
         (reply({"error": "no such model"}, 404), f"refused the request (404){CHECK}: no such model"),
         (reply({"detail": "Not Found"}, 404), f"refused the request (404){CHECK}: Not Found"),
+        (reply({"detail": {"error": "no model"}}, 404), f"refused the request (404){CHECK}: no model"),
         (reply(LISTED, 422), f"refused the request (422){CHECK}: Field required; Extra"),
         (reply({"object": "error", "message": "wrong"}, 400), f"refused the request (400){CHECK}: wrong"),
         (reply(b"no route", 405, content_type="text/plain"), f"refused the request (405){CHECK}: no route"),

@@ -103,6 +103,13 @@ def test_names_are_kept_also_those_that_come_twice(database: SqlDatabase) -> Non
     assert answer["data"] == [[1, 2, 3, 4, "Bern"], [1, 2, 3, 4, "Oslo"]]
 
 
+def test_a_whole_division_is_an_issue(database: SqlDatabase) -> None:
+    sql = "SELECT id / 2 AS half FROM customers"
+    verdict = database.tools()[2].execute(query="?", sql=sql, results=database.execute(sql))["result"]
+    issue = "id / 2 divides whole numbers and drops the rest; write id * 1.0 / 2 if it should not"
+    assert (verdict["is_valid"], verdict["issues"]) == (True, [issue])
+
+
 def test_more_rows_than_allowed_are_cut(shop: PostgresShop) -> None:
     with SqlDatabase(shop.reader, max_rows=3) as database:
         numbers = "SELECT g FROM generate_series(1, {}) AS g"

@@ -218,3 +218,4 @@ SELECT 1 WHERE NULL IS NULL
 VALUES (1, NULL), (2, 'x')
 SELECT count(CASE status WHEN code THEN 1 END) FROM orders
 SELECT count(CASE WHEN status = 'open' AND flag THEN 1 END) FROM orders
+SELECT count(*) FROM orders WHERE qty <> 'none'

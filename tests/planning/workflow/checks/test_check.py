@@ -297,7 +297,8 @@ class Meddler(pydantic.BaseModel):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _meddle(cls, data: dict[str, Any]) -> dict[str, Any]:
-        data.pop("old", None)
+        if data.pop("old", 1) == 2:
+            raise ValueError("too old")
         data["deep"]["more"] = 1
         return {"a": len(data.pop("deep"))}
 
@@ -386,6 +387,7 @@ INPUTS: dict[str, object] = {
     "the message of a tool's validator, in ASCII": calling("dates", start="2026", end="2026-01-01"),
     "a validator that compares with a reference": calling("dates", start=REFERENCE, end="2026-01-01"),
     "a validator that changes what it is given": calling("meddler", old=1, deep={}),
+    "a validator that refuses the whole": calling("meddler", old=2, deep={}),
     "a validator that fails": calling("raising", a="x"),
     "a tool that takes all": calling("open", anything=5),
     "a query": calling("facts", query_type="dates", parameters={"start": "a-b-c", "end": "b"}),

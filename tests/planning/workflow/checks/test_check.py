@@ -297,8 +297,9 @@ class Meddler(pydantic.BaseModel):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _meddle(cls, data: dict[str, Any]) -> dict[str, Any]:
-        if data.pop("old", 1) == 2:
+        if data.get("old") == 2:
             raise ValueError("too old")
+        data.pop("old", None)
         data["deep"]["more"] = 1
         return {"a": len(data.pop("deep"))}
 

@@ -95,6 +95,9 @@ def test_another_goal_another_prompt_or_other_inputs_begin_afresh() -> None:
         result = broken.run(workflow, session, **{**given, **changed}, max_parallel=1)
         assert result.warnings == ()  # the plan shows it in place of the run before
         assert broken.took() == ["work", "mail", ("broken", "x")]
+    mended = bench(is_mended=True)
+    assert mended.run(STEPS, session, **given, max_parallel=1).status == "completed"
+    assert mended.calls == [("broken", "x")]  # the first one is resumed, though others came later
     assert len(session.select_all(WorkflowRun)) == 4
 
 

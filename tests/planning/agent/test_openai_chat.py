@@ -103,6 +103,7 @@ LISTED = {"detail": [{"loc": ["body"], "msg": "Field required"}, {"msg": "Extra"
         (reply(b"<html></html>", 404, content_type="text/html"), f"refused the request (404){CHECK}"),
         (reply(b"", 307, location="http://127.0.0.1:1/elsewhere"), f"refused the request (307){CHECK}"),
         (reply(LONG, 400), f"refused the request (400){CHECK}: {WORDS}"),
+        (reply(failure("too many tokens"), 400), f"refused the request (400){LONGER}: too many tokens"),
         (reply(b"", 413), f"refused the request (413){LONGER}"),
         (reply(failure(f"Bad {KEY}"), 401), "refused the API key (401); set OPENAI_API_KEY to a valid one"),
         (reply(failure("wrong"), 403), "refused the API key (403); set OPENAI_API_KEY to a valid one"),

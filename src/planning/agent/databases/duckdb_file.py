@@ -129,8 +129,10 @@ class DuckdbFile(OpenDatabase):
         if monotonic() > self.deadline:
             kind = "timeout"
         elif self._connection is None:
-            opening = (("different configuration", "settings"), ("lock", "locked"), ("", "corrupt"))
+            opening = (("different configuration", "settings"), ("set lock", "locked"), ("", "corrupt"))
             kind = next(kind for words, kind in opening if words in text.lower())
+        elif text.startswith("Corrupt database file"):  # an error without a class of its own
+            kind = "corrupt"
         elif "read-only mode" in text or "configuration has been locked" in text:
             return Failure("refused", "more than reading")
         return Failure(kind, "reaching other files" if kind == "refused" else text)

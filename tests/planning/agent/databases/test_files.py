@@ -448,6 +448,20 @@ def test_rows_are_counted_in_bytes_whatever_they_are_made_of(database: SqlDataba
     assert (answer["row_count"], answer["truncated"]) == (5, True)
 
 
+@pytest.mark.parametrize("place", [12_288, 2_000_000], ids=["what is read first", "data"])
+def test_a_file_that_was_damaged_is_told_until_it_is_mended(tmp_path: Path, place: int) -> None:
+    path = tmp_path / "long.duckdb"
+    with duckdb.connect(str(path)) as made:
+        made.execute("CREATE TABLE long AS SELECT repeat(x::VARCHAR, 20) AS x FROM range(100000) AS t(x)")
+    good = path.read_bytes()
+    path.write_bytes(good[:place] + b"\xff" * 100_000 + good[place + 100_000 :])
+    with SqlDatabase(path, timeout=60) as database:
+        damaged = database.execute("SELECT max(x) FROM long")
+        assert (damaged["code"], "is damaged, or not an SQLite" in damaged["error"]) == ("storage", True)
+        path.write_bytes(good)
+        assert database.execute("SELECT count(*) FROM long")["data"] == [[100_000]]
+
+
 def test_a_text_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "text.duckdb").write_text("hello " * 5000)
     with SqlDatabase(tmp_path / "text.duckdb") as database:

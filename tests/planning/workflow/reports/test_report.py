@@ -61,6 +61,15 @@ def test_the_whole_response_with_errors_of_each_category(snapshot: SnapshotAsser
     assert json.dumps(responses, indent=2) + "\n" == snapshot
 
 
+def test_the_meaning_of_each_code_and_what_is_suggested(snapshot: SnapshotAssertion) -> None:
+    lines = list[str]()
+    for code, kind in CODES.items():
+        friendly = Report((Finding(code, "", ""),), (), None, []).to_dict()["user_friendly_error"]
+        suggestion = friendly.partition("What you can do:\n  - ")[2]
+        lines.append(f"{code} ({kind.category} {kind.severity}): {kind.meaning} {suggestion}\n")
+    assert "".join(lines) == snapshot
+
+
 TRUNCATED = Finding("truncated", "the plan breaks off", "send the rest too", line=9, column=1)
 FRIENDLY: dict[str, tuple[Finding, ...]] = {
     **{f"{count} errors": ONE_OF_EACH[:count] for count in (2, 4)},

@@ -156,9 +156,9 @@ def test_an_active_plan_that_was_there_before_is_left_alone_and_said(steps: Any)
 
 
 def test_a_workflow_without_steps_is_completed_and_so_is_its_plan() -> None:
-    result = run_workflow(flow(), capable())
+    result = run_workflow(flow(goal=""), capable())
     assert (result.status, result.workflow.status, dict(result.outputs)) == ("completed", "completed", {})
-    assert text(result.session) == "Find it out (completed, 0 of 0 done)\n"
+    assert text(result.session) == "Run a workflow (completed, 0 of 0 done)\n"
 
 
 MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}

@@ -34,32 +34,24 @@ def good(data: list[Any], columns: list[str], **more: Any) -> dict[str, Any]:
     return rows_of(*data, columns=columns) | more
 
 
-NONE = "No results returned"
-COUNTED = "Malformed results: row_count is not the number of rows"
-NO_ROWS = "Malformed results: data must be a list of rows"
+RESULTS: list[Any] = [
+    good([[1]], ["n"]),
+    {"data": [(1, 2)], "columns": ("a", "b")},
+    good([], ["n"]),
+    {"success": False, "data": [], "error": "x"},
+    {"success": False, "data": [[1]], "error": None},
+    None,
+    {},
+    {"data": "abc"},
+    {"data": [[1]]},
+    good([{"a": 1}], ["a", "a"]),
+    good([[1]], ["n"], row_count=2),
+    good([[1], 3], ["n"]),
+]
 
 
-@pytest.mark.parametrize(
-    ("results", "told"),
-    [
-        (good([[1]], ["n"]), (True, True, 1, [])),
-        ({"data": [(1, 2)], "columns": ("a", "b")}, (True, True, 1, [])),
-        (good([], ["n"]), (True, False, 0, [NONE])),
-        ({"success": False, "data": [], "error": "x"}, (False, False, 0, [NONE, "Execution error: x"])),
-        ({"success": False, "data": [[1]], "error": None}, (False, True, 1, ["Execution error: None"])),
-        (None, (False, False, 0, [NONE, "No results to check: got NoneType; run execute_sql first"])),
-        ({}, (False, False, 0, [NONE, f"{NO_ROWS}, got NoneType"])),
-        ({"data": "abc"}, (False, False, 0, [NONE, f"{NO_ROWS}, got str"])),
-        ({"data": [[1]]}, (True, True, 1, [])),
-        (good([{"a": 1}], ["a", "a"]), (True, True, 1, [])),
-        (good([[1]], ["n"], row_count=2), (False, True, 1, [f"{COUNTED}, 1"])),
-        (good([[1], 3], ["n"]), (False, True, 2, ["Malformed results: each row must be a list"])),
-    ],
-)
-def test_results_are_checked_and_nothing_is_raised(results: Any, told: tuple[Any, ...]) -> None:
-    assert validate_results(results) == dict(
-        zip(("is_valid", "has_results", "row_count", "issues"), told, strict=True)
-    )
+def test_results_are_checked_and_nothing_is_raised(snapshot: SnapshotAssertion) -> None:
+    assert "".join(f"{each}\n    {validate_results(each)}\n" for each in RESULTS) == snapshot
 
 
 def test_a_model_reads_a_compact_table() -> None:

@@ -248,6 +248,21 @@ def test_an_error_says_what_to_change(database: SqlDatabase) -> None:
     assert {answer["code"] for answer in answers.values()} == {"parameter"}
 
 
+FAILS = """
+CREATE FUNCTION fails(code text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS
+$$ BEGIN RAISE EXCEPTION 'it failed' USING ERRCODE = code, HINT = 'Try less.'; END $$
+"""
+STATES = "08006 22012 25001 25006 28000 40001 42883 53100 53200 53400 54000 55P03 57014 57P01 58030 XX000"
+
+
+def test_an_error_of_the_server_is_of_its_kind(shop: PostgresShop, snapshot: SnapshotAssertion) -> None:
+    shop.change(FAILS)
+    with SqlDatabase(shop.reader, timeout=30) as database:
+        answers = {state: database.execute(f"SELECT fails('{state}')") for state in STATES.split()}
+    told = "".join(f"{state} {answer['code']}: {answer['error']}\n" for state, answer in answers.items())
+    assert told.replace(shop.shown, "SHOP") == snapshot
+
+
 def schema_of(database: SqlDatabase) -> str:
     """The schema, with a version of the server that is always the same."""
     return re.sub(r"(?<=\nThe SQL of PostgreSQL )\d+\.\d+(?=:\n)", "15.0", database.get_schema())

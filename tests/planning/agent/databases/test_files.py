@@ -427,7 +427,6 @@ def test_a_correlated_query_with_many_nulls_is_an_error(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql", ["SELECT list_sum(range(10000000000))", "SELECT x FROM range(30000000) t(x) ORDER BY hash(x)"]
 )

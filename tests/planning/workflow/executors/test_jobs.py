@@ -277,7 +277,6 @@ def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
     assert "secret" not in result.session.snapshot().to_json()
 
 
-@pytest.mark.slow
 def test_a_worker_that_dies_each_time_or_hangs_whole_fails_its_own_step_alone(
     kept: dict[str, Executor | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,7 +158,7 @@ def test_a_lambda_needs_cloudpickle_and_what_has_a_name_does_not(monkeypatch: py
 STEPS = flow(step("1", "add", inputs={"a": 1, "b": 2}))
 
 
-@pytest.mark.parametrize("name", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["threads", "processes"])
 def test_a_name_opens_its_executor(name: str) -> None:
     with open_executor(name, 2) as executor:
         assert run_workflow(STEPS, capable(tools.add), executor=executor).outputs == {"1": 3}

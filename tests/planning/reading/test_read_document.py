@@ -66,7 +66,9 @@ def test_a_byte_order_mark_moves_no_place() -> None:
 def test_a_text_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read, "MOST_CHARACTERS", 10)
     assert read_document('["123456"]', WORKFLOW).value == ["123456"]
-    assert told(read_document('["1234567"]', WORKFLOW)) == [
+    document = read_document('["1234567"]', WORKFLOW)
+    assert document.source is not None
+    assert told(document) == [
         ("too_long", "the text has 11 characters, at most 10 are read", "send a shorter workflow", (0, 1))
     ]
 
@@ -207,7 +209,14 @@ REPAIRED = (
     "[1]]]",
     "[1]: 2",
 )
-ANY_JSON = ("[1]", "<think>[2]</think>[1]", "[1] [2]", '[1] {"a": 1}', "[@ [2]")
+ANY_JSON = (
+    "[1]",
+    "<think>[2]</think>[1]",
+    "[1] [2]",
+    '[1] {"a": 1}',
+    "[@ [2]",
+    '[{"a": 1 2}, {"a": 3}]',
+)
 
 
 def findings(document: Document) -> str:

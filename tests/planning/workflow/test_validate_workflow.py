@@ -192,15 +192,7 @@ def test_a_plan_that_can_be_meant_in_one_way_is_taken(what: str, snapshot: Snaps
     assert report.to_prompt() == snapshot
 
 
-SEARCH = {
-    "step_id": "a",
-    "description": "d",
-    "type": "tool",
-    "name": "search",
-    "inputs": {},
-    "depends_on": [],
-}
-TEXT = json.dumps([SEARCH])
+TEXT = json.dumps([STEP])
 SEARCHING = Capabilities(tools=["search"])
 
 
@@ -287,7 +279,7 @@ workflow: Any = Workflow  # takes other types than it says
 
 
 def with_input(value: object) -> list[dict[str, Any]]:
-    return [{**SEARCH, "inputs": {"x": value}}]
+    return [{**STEP, "inputs": {"x": value}}]
 
 
 def told(report: Report) -> list[tuple[str, str, str]]:
@@ -322,12 +314,12 @@ READ: dict[str, object] = {
     "a bytearray": bytearray(TEXT.encode()),
     "a memoryview": memoryview(TEXT.encode()),
     "a text that fails": FailingText(TEXT),
-    "a list that fails": FailingList([SEARCH]),
-    "a dict that fails": [FailingDict(SEARCH)],
-    "a mapping": [MappingProxyType(SEARCH)],
-    "a tuple": (SEARCH,),
-    "names that fail": [{FailingText(name): value for name, value in SEARCH.items()}],
-    "a text within that fails": [{**SEARCH, "description": FailingText("d")}],
+    "a list that fails": FailingList([STEP]),
+    "a dict that fails": [FailingDict(STEP)],
+    "a mapping": [MappingProxyType(STEP)],
+    "a tuple": (STEP,),
+    "names that fail": [{FailingText(name): value for name, value in STEP.items()}],
+    "a text within that fails": [{**STEP, "description": FailingText("d")}],
     "a workflow with a mapping within its inputs": Workflow(
         steps=(step(type="tool", name="search", inputs={"x": MappingProxyType({"y": [1]})}),)
     ),
@@ -342,11 +334,11 @@ def test_what_can_be_read_is_read_however_it_behaves(what: str) -> None:
 
 BROKEN: dict[str, object] = {
     "a list that is too deep": with_input(nested(100_000)),
-    "two names that are one": [{**SEARCH, "inputs": {"?": 1, "\ud800": 2}}],
+    "two names that are one": [{**STEP, "inputs": {"?": 1, "\ud800": 2}}],
     "ten megabytes": "x" * 10_000_000,
     "bytes of another encoding": TEXT.encode("utf-16"),
     "a mapping that cannot be read": FailingMapping(),
-    "a generator": iter([SEARCH]),
+    "a generator": iter([STEP]),
     "steps that are a number": workflow(steps=3),
     "a step that is nothing": workflow(steps=(None,)),
     "a step without a class": workflow(steps=(NoClass(),)),

@@ -143,26 +143,22 @@ def test_without_sqlglot_the_error_says_what_to_install(monkeypatch: pytest.Monk
     assert refusal(ImportError, check, "SELECT 1", "sqlite") == message
 
 
-LISTED = ", ".join(f"t{number:02}" for number in range(20))
 MANY = "".join(f"CREATE TABLE t{number:02} (a);" for number in range(25))
 NULLS = "CREATE TABLE t (code TEXT UNIQUE, name TEXT); INSERT INTO t VALUES (NULL, 'a'), (NULL, 'b')"
-MANY_VALUES = "name has many values in a group, and SQLite would use any of them"
-ADD = f"{MANY_VALUES}; add it to GROUP BY, or aggregate it, as in max(name)"
 
 
-@pytest.mark.parametrize(
-    ("script", "sql", "error"),
-    [
-        (MANY, "SELECT * FROM zzz", f"no such table: zzz; the tables are {LISTED} and 5 more"),
-        ("", "SELECT * FROM zzz", "no such table: zzz"),
-        ("", "SELECT zzz", "no such column: zzz; check the name"),
-        (NULLS, "SELECT code, name, COUNT(*) FROM t GROUP BY code", ADD),
-    ],
-    ids=["many tables", "no table", "no column", "a key that may be NULL"],
-)
-def test_an_error_has_what_the_tables_are(tmp_path: Path, script: str, sql: str, error: str) -> None:
-    with SqlDatabase(make(tmp_path / "t.db", script)) as database:
-        assert database.execute(sql)["error"] == error
+def test_an_error_has_what_the_tables_are(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    told = ""
+    for script, sql in (
+        (MANY, "SELECT * FROM zzz"),
+        ("", "SELECT * FROM zzz"),
+        ("", "SELECT zzz"),
+        (NULLS, "SELECT code, name, COUNT(*) FROM t GROUP BY code"),
+    ):
+        (tmp_path / "t.db").unlink(missing_ok=True)
+        with SqlDatabase(make(tmp_path / "t.db", script)) as database:
+            told += f"{database.execute(sql)['error']}\n"
+    assert told == snapshot
 
 
 def test_tables_that_cannot_be_read_are_not_named(shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,6 +268,15 @@ def test_one_character_too_few_or_too_many_gives(
     assert "\n".join(lines) + "\n" == snapshot
 
 
+def test_in_prose_too_a_model_that_ended_its_text_may_have_forgotten_a_bracket() -> None:
+    text = 'Here it is: [{"step_id": "a"}'
+    assert brief(read_document(text, WORKFLOW))[0][0] == "truncated"
+    assert [code for code, _ in brief(read_document(text, WORKFLOW, is_finished=True))] == [
+        "missing_bracket",
+        "surrounding_text",
+    ]
+
+
 def test_a_fence_that_never_ends_holds_the_answer_too() -> None:
     wanted = Wanted("answer", names=("a",), is_fenced_first=True)
     assert read_document('Here it is:\n```json\n{"a": 2}', wanted).value == {"a": 2}

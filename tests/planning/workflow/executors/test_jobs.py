@@ -25,7 +25,7 @@ from json_runs import giving, values
 from run_cases import SORRY, cancelled, capable, flow, refusal, restored, states
 from syrupy.assertion import SnapshotAssertion
 
-from planning.tools import Tool, ToolContext
+from planning.tools import Retry, Tool, ToolContext
 from planning.workflow import Workflow, arun_workflow, run_workflow
 from planning.workflow.executors import open_executor, processes
 from planning.workflow.executors.jobs import Job
@@ -129,6 +129,11 @@ def test_a_failure_of_a_carried_call_keeps_its_message_and_its_code(snapshot: Sn
     errors = [carried(called, inputs) for called, inputs in FAILING]
     assert {error.user_message for error in errors} == {SORRY}
     assert "".join(f"{each.code}: {each.message} ({each.cause})\n" for each in errors) == snapshot
+
+
+def test_a_tool_that_tries_again_does_so_where_it_runs(tmp_path: Path) -> None:
+    unsteady = Tool("unsteady", "", tools.unsteady, retry=Retry(attempts=2, wait_initial=0.001))
+    assert carried(unsteady, {"path": str(tmp_path / "calls")}) == 2
 
 
 def test_a_job_carries_what_its_tool_takes_of_the_run_and_no_more() -> None:

@@ -240,9 +240,13 @@ def test_each_attack_is_refused_or_not_done_and_nothing_else_happens(
     before = shape(memory)
     calls.clear()
     lines, outcomes = list[str](), list[str]()
+
+    def look(attack: str) -> None:
+        outcomes.append(outcome(attack, memory))
+
     for attack in ATTACKS[kind]:
         with warnings.catch_warnings(action="error"):
-            work = work_of(lambda attack=attack: outcomes.append(outcome(attack, memory)))
+            work = work_of(functools.partial(look, attack))
         assert (attack, calls, work <= MOST_WORK) == (attack, [], True)
         found = outcomes.pop()
         if found != "False":

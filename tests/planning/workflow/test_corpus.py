@@ -51,6 +51,7 @@ CASES = [*corpus(), *large_cases()]
 def test_a_plan_gives_the_findings_and_the_value_that_its_case_says(case: Case) -> None:
     known = Capabilities(**case.known)
     report = validate_workflow(case.text, known, finished=case.finished)
+    assert report.source is not None
     check_findings(case, report)
     check_words(report)
     assert all(each.line and each.column and each.length for each in report.errors + report.warnings)

@@ -91,6 +91,7 @@ DEPENDENCIES: dict[str, object] = {
     "a step whose id is a number": [step(1), step("b", "1", inputs={"a": "${1.output}"}), step("c", "2")],
     "a step that depends on itself": plan(step("a", "a")),
     "repeated dependencies": plan(step("a"), step("b", "a", "a", None, None, "x", "a", "x")),
+    "an id twice, and two that no step has": plan(step("a"), step("a"), step("b", "parse", "report")),
     "a cycle, reported from its earliest step": plan(
         step("z"), step("b", "z", "c"), step("a", "b"), step("c", "a")
     ),

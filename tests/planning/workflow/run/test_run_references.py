@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from json_runs import Colour, Page, Pair, Row
+from plan_findings import nested
 from run_cases import (
     called,
     capable,
@@ -202,6 +203,7 @@ MISSING: list[tuple[Any, list[Any]]] = [
     (Unfinished(), ["total"]),
     (None, ["x"]),
     ({"a\nb": 1}, ["c"]),
+    *((nested(length - 1), [0] * length) for length in (16, 17)),
 ]
 
 

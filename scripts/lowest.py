@@ -52,7 +52,6 @@ TESTS = {
     "redis": ["tests/planning/tools/test_rate_limit_redis.py"],
     "workflow": ["tests/planning/workflow"],
     "processes": [
-        "tests/planning/workflow/executors/test_worker_processes.py",
         "tests/planning/workflow/executors/test_jobs.py",
     ],
     "distributed": ["tests/planning/workflow/executors/test_run_on_dask.py"],
@@ -77,7 +76,6 @@ TESTS = {
         "tests/session/stores/test_postgres_failures.py",
         "tests/session/stores/test_postgres_processes.py",
         "tests/planning/agent/databases/test_postgres.py",
-        "tests/planning/agent/databases/test_postgres_calls.py",
     ],
 }
 WITHOUT = {"view": {"mcp"}}

@@ -463,7 +463,7 @@ class _Reader:
             return self.read_text(given.decode("utf-8"), [])
         except UnicodeDecodeError as error:
             start = len(given[: error.start].decode("utf-8"))
-        text = given.decode("utf-8", errors="replace")
+        text = given.decode(errors="replace")
         start -= text.startswith("\ufeff")
         found = Found("bad_encoding", "the bytes are not UTF-8", "send UTF-8", span=(start, start + 1))
         document = self.read_text(text, [found])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 from unittest.mock import Mock
 
@@ -115,6 +116,13 @@ def test_failing_functions_are_errors(place: str, response: Any, failure: Except
     error = f"Tool {place}: {message.format(place)}"
     assert (final["error"], final["planner_problems"]) == (error, [])
     assert final["response"] == (SORRY if response is None else NOTHING | response | {"error": error})
+
+
+@pytest.mark.parametrize("place", ["planner", "execute_queries", "respond"])
+def test_each_function_has_its_time(place: str) -> None:
+    final = answered({"queries": ["badges"]}, timeout=0.05, **{place: lambda: time.sleep(0.5)})
+    late = f"{place} took longer than 0.05 s and timed out; call it again, or continue without it"
+    assert final["error"] == f"Tool {place}: {late}"
 
 
 def test_a_planner_may_raise_its_question_to_the_user() -> None:

@@ -1,16 +1,32 @@
-"""A source is read into a value, what was wrong with its text, and the places of everything."""
+"""A source is read into a value, what was wrong with its text, and the places of everything; at what cost."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from plan_findings import nested
 from syrupy.assertion import SnapshotAssertion
 
-from planning.reading import ANYTHING, Document, Unreadable, answers_in, read, read_document, read_json
+from laws import work_of
+from planning.reading import (
+    ANYTHING,
+    Document,
+    Unreadable,
+    answers_in,
+    places,
+    read,
+    read_document,
+    read_json,
+    repair,
+    values,
+)
 from planning.reading.found import Found, Path, Wanted
+from planning.workflow import validate_workflow
 from planning.workflow.wire.form import WORKFLOW
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
@@ -36,23 +52,6 @@ def test_a_value_that_is_parsed_already_has_no_text_and_no_places() -> None:
     assert (document.path_at(3), document.is_broken((0,))) == ((), False)
 
 
-HINT = "send the workflow as a JSON array or object"
-UNPACK = "send the workflow itself, not a string that contains it"
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "hint"),
-    [
-        (json.dumps("No plan today."), "the text contains no workflow", UNPACK),
-        (" \n", "the text is empty", HINT),
-        ("12", "the text contains no workflow", HINT),
-        ("sorry", "the text contains no workflow", HINT),
-    ],
-)
-def test_a_text_without_any_plan_is_told_what_to_send(text: str, message: str, hint: str) -> None:
-    assert told(read_document(text, WORKFLOW)) == [("no_json", message, hint, (0, 1))]
-
-
 def test_bytes_that_are_not_utf8_are_an_error_at_the_first_of_them_and_read_all_the_same() -> None:
     document = read_document(b'[{"step_id": "\xc3\xa9 \xff"}]', WORKFLOW)
     assert document.value == [{"step_id": "\u00e9 \ufffd"}]
@@ -67,7 +66,9 @@ def test_a_byte_order_mark_moves_no_place() -> None:
 def test_a_text_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read, "MOST_CHARACTERS", 10)
     assert read_document('["123456"]', WORKFLOW).value == ["123456"]
-    assert told(read_document('["1234567"]', WORKFLOW)) == [
+    document = read_document('["1234567"]', WORKFLOW)
+    assert document.source is not None
+    assert told(document) == [
         ("too_long", "the text has 11 characters, at most 10 are read", "send a shorter workflow", (0, 1))
     ]
 
@@ -76,90 +77,6 @@ def test_of_many_halves_of_characters_fifty_are_said() -> None:
     document = read_document('["' + "\ud800" * 60 + '"]', WORKFLOW)
     assert brief(document) == [("lone_surrogate", (at, at + 1)) for at in range(2, 52)]
     assert document.value == ["\ufffd" * 60]
-
-
-# --- what is JSON and what is not quite
-
-
-@pytest.mark.parametrize(
-    ("text", "value", "found"),
-    [
-        ("[1e400]", [0], [("bad_number", (1, 6))]),
-        ("[-0, 1E5, 1e-400, 0.5]", [0, 1e5, 0.0, 0.5], []),
-        ("[" + "1" * 4000 + "]", [int("1" * 4000)], []),
-        ("[" + "1" * 4001 + ",]", [0], [("bad_number", (1, 4002)), ("trailing_comma", (4002, 4003))]),
-        ('["\\ud83d\\ude00"]', ["\U0001f600"], []),
-        ('["\\ude00\\ud83d"]', ["\ufffd\ufffd"], [("lone_surrogate", (2, 8)), ("lone_surrogate", (8, 14))]),
-        ("[+1, -.5, 7.]", [1, -0.5, 7.0], [("number_form", (1, 3))]),
-        ("[+x]", ["+x"], [("unquoted_text", (1, 3))]),
-        ("[-Infinity]", [None], [("not_a_number", (1, 10))]),
-        ("[-True]", ["-True"], [("unquoted_text", (1, 6))]),
-        ("['\\'\\\"\"']", ["'\"\""], [("escape_form", (2, 4)), ("single_quotes", (1, 8))]),
-        ('["\\\x01"]', ["\\\x01"], [("bad_escape", (2, 4))]),
-        ('["\\u12"]', ["\\u12"], [("bad_escape", (2, 4))]),
-        ('["\\qa"]', ["\\qa"], [("bad_escape", (2, 4))]),
-        ('["\\xzz"]', ["\\xzz"], [("bad_escape", (2, 4))]),
-        ("{a: }", {}, [("syntax_error", (4, 5)), ("bare_key", (1, 2))]),
-        ("{a ~~~", {}, [("truncated", (2, 2)), ("bare_key", (1, 2))]),
-        ("{a = 1}", {}, [("syntax_error", (3, 4)), ("bare_key", (1, 2))]),
-        ("{'a", {}, [("truncated", (3, 3))]),
-        ("[1 // one\n2]", [1, 2], [("comment", (3, 9)), ("missing_comma", (10, 11))]),
-    ],
-)  # fmt: skip
-def test_what_models_write_is_read_or_said(text: str, value: Any, found: list[Any]) -> None:
-    document = read_document(text, WORKFLOW)
-    assert repr(document.value) == repr(value)
-    assert sorted(brief(document)) == sorted(found)
-
-
-def test_a_field_that_stands_twice_is_said_wherever_it_is() -> None:
-    text = '[{"a": [{"b": 1, "b": 2, "b": 3}], "a": 4}]'
-    document = read_document(text, WORKFLOW)
-    assert document.value == [{"a": 4}]
-    assert document.span(Found("c", "m", "h", (0, "a"))) == (text.index("4"), text.index("4") + 1)
-    assert [(each.path, each.message) for each in document.found] == [
-        ((0, "a"), "'a' occurs twice in one object"),
-        ((0, "a", 0, "b"), "'b' occurs twice in one object"),
-        ((0, "a", 0, "b"), "'b' occurs twice in one object"),
-    ]
-    assert brief(document) == [
-        ("duplicate_key", (35, 38)),
-        ("duplicate_key", (17, 20)),
-        ("duplicate_key", (25, 28)),
-    ]
-
-
-# --- where a plan stands in a text
-
-B = {"step_id": "b", "description": "d"}
-N = len(TEXT)
-
-
-@pytest.mark.parametrize(
-    ("text", "value", "found"),
-    [
-        # What follows an open plan ends it.
-        (f"[{TEXT} and that is all", [STEP],
-         [("missing_bracket", (N + 1, N + 1)), ("surrounding_text", (N + 2, N + 3))]),
-        # A fence closes the open step of a sequence.
-        (f"```\n{TEXT}\n{TEXT[:-1]}\n```", [STEP, STEP], [("missing_bracket", (4, 5)), ("fenced", (0, 3))]),
-        # A fence with words before the plan counts as other text.
-        (f"```\nThe plan: [{TEXT}]\n```", [STEP], [("surrounding_text", (0, 1))]),
-        (f"```json\n[1 2]\n```\n~~~\n[{TEXT}]\n~~~\nOr [{{x: 1}}]?", [STEP],
-         [("fenced", (18, 21)), ("surrounding_text", (0, 1))]),
-        # One bracket is missing and one is extra: that is said once.
-        ('[{"step_id": "a", "inputs": {"q": 1, "depends_on": []}]]',
-         [{"step_id": "a", "inputs": {"q": 1, "depends_on": []}}], [("ambiguous_bracket", (37, 38))]),
-        (f'{{"plan": {TEXT}, "note": 1}}}}', {"plan": STEP, "note": 1},
-         [("ambiguous_bracket", (N + 21, N + 22))]),
-        (f'{{"schema_version": 2, "goal": "g", "steps": [{{"step_id" {{"x": 1}}}}, {json.dumps(B)}]]}}',
-         {"schema_version": 2, "goal": "g", "steps": [{}, B]},
-         [("syntax_error", (56, 57)), ("extra_bracket", (104, 105))]),
-    ],
-)  # fmt: skip
-def test_a_plan_is_found_among_other_text_and_brackets(text: str, value: Any, found: list[Any]) -> None:
-    document = read_document(text, WORKFLOW)
-    assert (document.value, brief(document)) == (value, found)
 
 
 # --- what could not be read
@@ -181,28 +98,59 @@ def test_a_step_that_lacks_what_could_not_be_read_is_broken() -> None:
     assert [path for path in paths if document.is_broken(path)] == [(0,), (0, "x")]
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "span"),
-    [
-        ("[NaN]", "not_a_number", (1, 4)),
-        ("[1e999]", "bad_number", (1, 6)),
-        (f"[{'9' * 4_001}]", "bad_number", (1, 4_002)),
-        ('["\\ud800"]', "lone_surrogate", (2, 8)),
-        ('[{"a":1,"a":2}]', "duplicate_key", (8, 11)),
-        ("[" * 65 + "]" * 65, "too_deep", (64, 65)),
-    ],
-)
-def test_what_python_takes_for_json_is_refused_in_a_fence_too(
-    text: str, code: str, span: tuple[int, int]
-) -> None:
-    document = read_document(f"```json\n{text}\n```", ANYTHING)
-    found = [(each.code, document.span(each)) for each in document.errors]
-    assert found == [(code, (span[0] + 8, span[1] + 8))]
-
-
 # --- what is said of a text, word for word
 
+N = 4_000
+LOOSE = (
+    "[1e400]",
+    "[-0, 1E5, 1e-400, 0.5]",
+    f"[{'1' * N}]",
+    f"[1{'1' * N},]",
+    '["\\ud83d\\ude00"]',
+    '["\\ude00\\ud83d"]',
+    "[+1, -.5, 7.]",
+    "[+x]",
+    "[-Infinity]",
+    "[-True]",
+    "['\\'\\\"\"']",
+    '["\\\x01"]',
+    '["\\u12"]',
+    '["\\qa"]',
+    '["\\xzz"]',
+    "{a: }",
+    "{a ~~~",
+    "{a = 1}",
+    "{'a",
+    "[1 // one\n2]",
+)
+B = json.dumps({"step_id": "b", "description": "d"})
+AROUND = (
+    f"[{TEXT} and that is all",  # what follows an open plan ends it
+    f"```\n{TEXT}\n{TEXT[:-1]}\n```",  # a fence closes the open step of a sequence
+    f"```\nThe plan: [{TEXT}]\n```",  # a fence with words before the plan counts as other text
+    f"```json\n[1 2]\n```\n~~~\n[{TEXT}]\n~~~\nOr [{{x: 1}}]?",
+    # One bracket is missing and one is extra: that is said once.
+    '[{"step_id": "a", "inputs": {"q": 1, "depends_on": []}]]',
+    f'{{"plan": {TEXT}, "note": 1}}}}',
+    f'{{"schema_version": 2, "goal": "g", "steps": [{{"step_id" {{"x": 1}}}}, {B}]]}}',
+    json.dumps("No plan today."),
+    " \n",
+    "12",
+    "sorry",
+)
+IN_A_FENCE = tuple(
+    f"```json\n{text}\n```"
+    for text in (
+        "[NaN]",
+        "[1e999]",
+        f"[9{'9' * N}]",
+        '["\\ud800"]',
+        '[{"a":1,"a":2}]',
+        "[" * 65 + "]" * 65,
+    )
+)
 FAULTY = (
+    '[{"a": [{"b": 1, "b": 2, "b": 3}], "a": 4}]',
     '["a "b" c"]',
     '[{"a": "x" y}]',
     '{"a"b": 1}',
@@ -261,27 +209,41 @@ REPAIRED = (
     "[1]]]",
     "[1]: 2",
 )
-ANY_JSON = ("[1]", "<think>[2]</think>[1]", "[1] [2]", '[1] {"a": 1}', "[@ [2]")
-NO_JSON = "use text, numbers, booleans, None, lists and mappings with text as names"
+ANY_JSON = (
+    "[1]",
+    "<think>[2]</think>[1]",
+    "[1] [2]",
+    '[1] {"a": 1}',
+    "[@ [2]",
+    '[{"a": 1 2}, {"a": 3}]',
+)
 
 
 def findings(document: Document) -> str:
     """What was read, and every finding with its place."""
     lines = [
-        f"- {each.code} at {document.span(each)}: {each.message}; {each.hint}" for each in document.found
+        f"- {each.code} at {document.span(each)}, {list(each.path)}: {each.message}; {each.hint}"
+        for each in document.found
     ]
-    return "\n".join([f"= {document.value!a}", *lines])
+    return "\n".join([f"= {document.value!a:.400}", *lines])
 
 
 @pytest.mark.parametrize(
     ("texts", "wanted"),
-    [(FAULTY, WORKFLOW), (REPAIRED, WORKFLOW), (ANY_JSON, ANYTHING)],
-    ids=["faulty", "repaired", "any JSON"],
+    [
+        (LOOSE, WORKFLOW),
+        (AROUND, WORKFLOW),
+        (FAULTY, WORKFLOW),
+        (REPAIRED, WORKFLOW),
+        (ANY_JSON, ANYTHING),
+        (IN_A_FENCE, ANYTHING),
+    ],
+    ids=["loose", "around", "faulty", "repaired", "any JSON", "in a fence"],
 )
 def test_a_text_is_read_with_these_findings(
     texts: tuple[str, ...], wanted: Wanted, snapshot: SnapshotAssertion
 ) -> None:
-    blocks = [f"{text!a}\n{findings(read_document(text, wanted))}\n" for text in texts]
+    blocks = [f"{text!a:.400}\n{findings(read_document(text, wanted))}\n" for text in texts]
     assert "\n".join(blocks) == snapshot
 
 
@@ -306,11 +268,12 @@ def test_one_character_too_few_or_too_many_gives(
     assert "\n".join(lines) + "\n" == snapshot
 
 
-def test_two_names_that_become_the_same_are_said() -> None:
-    found = read_document({"a\ud800": 1, "a?": 2}, WORKFLOW).found
-    assert [(each.code, each.message, each.hint, each.path) for each in found] == [
-        ("lone_surrogate", "half of a surrogate pair", "send the whole character", ()),
-        ("duplicate_key", "two fields have the same name", "send each field once", ("a?",)),
+def test_in_prose_too_a_model_that_ended_its_text_may_have_forgotten_a_bracket() -> None:
+    text = 'Here it is: [{"step_id": "a"}'
+    assert brief(read_document(text, WORKFLOW))[0][0] == "truncated"
+    assert [code for code, _ in brief(read_document(text, WORKFLOW, is_finished=True))] == [
+        "missing_bracket",
+        "surrounding_text",
     ]
 
 
@@ -323,23 +286,21 @@ LOOP: list[Any] = []
 LOOP.append({"again": LOOP})
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ([10**5000], ("bad_number", "a number that is too large to be kept", "send it as text", (0,))),
-        ([float("-inf")], ("not_a_number", "-inf is not a JSON value", "send a number or null", (0,))),
-        (["\ud800"], ("lone_surrogate", "half of a surrogate pair", "send the whole character", (0,))),
-        ({"a": {1: 2}}, ("not_json", "a field name is a value of type int, not a string", NO_JSON, ("a",))),
-        ([object()], ("not_json", "a value of type object is not a JSON value", NO_JSON, (0,))),
-        (LOOP, ("too_deep", "it contains itself", "send flatter values", (0, "again"))),
-        (nested(64), ("too_deep", "nested deeper than 64 levels", "send flatter values", (0,) * 64)),
-    ],
-)
-def test_a_value_that_json_does_not_have_is_said_with_its_path(
-    given: Any, found: tuple[str, str, str, Path]
-) -> None:
-    document = read_document(given, WORKFLOW)
-    assert [(each.code, each.message, each.hint, each.path) for each in document.found] == [found]
+NOT_JSON: dict[str, Any] = {
+    "a number of 5,000 digits": [10**5000],
+    "infinity": [float("-inf")],
+    "half a character": ["\ud800"],
+    "two names that become the same": {"a\ud800": 1, "a?": 2},
+    "a name that is a number": {"a": {1: 2}},
+    "an object": [object()],
+    "a list that contains itself": LOOP,
+    "sixty-five levels": nested(64),
+}
+
+
+def test_a_value_that_json_does_not_have_is_said_with_its_path(snapshot: SnapshotAssertion) -> None:
+    blocks = [f"{name}\n{findings(read_document(NOT_JSON[name], WORKFLOW))}\n" for name in NOT_JSON]
+    assert "\n".join(blocks) == snapshot
 
 
 @pytest.mark.parametrize("path", [(0, "x"), (0, "x", "y"), (0, 0)])
@@ -366,3 +327,143 @@ def test_the_answers_in_a_text_are_what_its_fences_hold_or_the_text_itself(
     text: str, answers: list[str]
 ) -> None:
     assert answers_in(text, {"sql"}) == answers
+
+
+# --- the work grows as the text does: counted in calls, and not by a clock
+
+REPEATED: dict[str, tuple[str, str, str]] = {
+    "opening brackets": ("", "[", ""),
+    "open lists of steps": ("", '[{"step_id":', ""),
+    "empty lists": ("", "[]", ""),
+    "quotes": ('["', '"', ""),
+    "backslashes": ('["', "\\d", '"]'),
+    "halves of characters": ('["', "\\ud800", '"]'),
+    "comments": ("[", "/**/", "]"),
+    "fences": ("", "```", ""),
+    "fences with brackets": ("", "```\n[x\n", ""),
+    "fences within steps": ("[", '{"step_id":```', ""),
+    "plans": ("", f"[{TEXT}]\n", ""),
+    "steps without commas": ("[", f"{TEXT}\n", "]"),
+    "objects in prose": ("", "{a: 1} ", ""),
+    "broken lists in prose": ("so ", "[{x: 1 2 ", ""),
+    "names without quotes, broken": ("so ", "[{x: \\ ", ""),
+    "closers": ("[", "]}", ""),
+    "brackets too many behind": ("[" + TEXT, "]", ""),
+    "brackets that do not match": ("", "[{]", ""),
+    "an error in each step": ("[", '{"step_id":"a","description":"say "hi" now"},\n', "]"),
+    "fields twice": ("[{", '"a":1,', '"a":1}]'),
+    "words": ("[", "tea,", "1]\n"),
+    "line breaks in a string": ('["', "\n", '"]'),
+    "wrappers": ("", '{"plan":', ""),
+    "errors and brackets too many": ('[{"a":[', "@x,]", "]"),
+}
+
+
+def work(text: str) -> int:
+    """How many calls the check of a text takes, in Python and in C."""
+    return work_of(lambda: validate_workflow(text))
+
+
+@pytest.mark.parametrize("what", REPEATED)
+def test_four_times_the_text_is_four_times_the_work(what: str) -> None:
+    before, repeated, behind = REPEATED[what]
+    validate_workflow(before + repeated + behind)  # what is loaded and compiled once
+    # Beyond the depth that is read, and where the first lines are counted and not looked up.
+    short, long = (work(before + repeated * times + behind) for times in (200, 800))
+    assert long < 4.5 * short + 500
+
+
+BOUNDED: dict[str, tuple[str, str, str]] = {
+    "lists of objects behind a plan": (f"[{TEXT}]", "[{", ""),
+    "empty lists": ("", "[]", ""),
+    "missing commas in inputs": ('{"steps":[{"step_id":"a","inputs":{"x":[', "[1]", "]}}]}"),
+    "fields without quotes in prose": ("so ", "{a: 1} ", ""),
+    "lists in fences": ("", "```\n[x\n", ""),
+    "line breaks in a string": ('["', "\n", '"]'),
+    "comments before everything": ("", "/**/", "x"),
+    "closers behind a plan": (f"[{TEXT}]", "]", ""),
+    "faults in steps": ("[", '{"step_id":"a" b},', "]"),
+    "plans": ("", f"[{TEXT}]\n", ""),
+    "an escaped plan": ('"', '\\"', '"'),
+}
+
+
+@pytest.mark.parametrize("what", BOUNDED)
+def test_beyond_a_limit_more_text_is_not_more_work(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (values, read):
+        monkeypatch.setattr(module, "MOST_WORK", 400)
+    monkeypatch.setattr(repair, "MOST_FAULTS", 100)
+    monkeypatch.setattr(read, "_MOST_READINGS", 100)
+    monkeypatch.setattr(read, "_MOST_PASSED", 100)
+    before, repeated, behind = BOUNDED[what]
+    validate_workflow(before + repeated + behind)
+    short, long = (work(before + repeated * times + behind) for times in (1_000, 4_000))
+    assert long < 1.1 * short + 100
+
+
+def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "MOST_WORK", 10)
+    report = validate_workflow("[" + "{a: 1}, " * 20 + "]")
+    stops = [(each.message, each.hint, each.column) for each in report.errors if each.code == "too_long"]
+    message = "too much of the text is not plain JSON; it was read up to here"
+    assert stops == [(message, "send plain JSON, or a shorter workflow", 23)]
+
+
+def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(read, "_MOST_READINGS", 2)
+    text = f"[{TEXT}]" + " so {a: 1}" * 9
+    start = text.index("so", len(TEXT) + 22) + 3
+    message = "the text has too many lists and objects; it was read up to here"
+    assert [
+        (each.code, each.message, each.hint, each.column, each.length)
+        for each in validate_workflow(text).errors
+    ] == [("too_long", message, "send only the workflow", start + 1, 1)]
+
+
+@pytest.mark.parametrize("around", [1, 50])
+def test_a_place_in_nested_lists_is_found_without_reading_each_of_them(
+    around: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 0
+
+    class Counting(json.JSONDecoder):
+        def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+            nonlocal read
+            value, end = super().raw_decode(s, idx)
+            read += end - idx
+            return value, end
+
+    monkeypatch.setattr(places, "_DECODER", Counting())
+    inner = "[" * around + "[0], " * 20_000 + '"${z.output}"' + "]" * around
+    text = f'{{"steps": [{{"step_id": "a", "description": "d", "agent": "b", "inputs": {{"x": {inner}}}}}]}}'
+    (error,) = validate_workflow(text).errors
+    assert (error.code, error.column) == ("unknown_reference", text.index("${z") + 1)
+    assert read < 2 * len(text)
+
+
+@pytest.mark.parametrize("text", [f"[{TEXT}]", TEXT, '[{"a": [1, 2.5, "\\u00e9"]}]'])
+def test_plain_json_within_other_text_is_not_read_token_by_token(text: str) -> None:
+    reading = repair.Reading(f"so {text} yes", 3, WORKFLOW, is_prose=True)
+    assert (reading.value, reading.pos, reading.work) == (json.loads(text), 3 + len(text), 0)
+
+
+CHECKED = """
+import sys
+from planning.workflow import validate_workflow
+before, repeated, behind = sys.argv[1:]
+most = 8_000_000 - len(before) - len(behind)
+report = validate_workflow(f"{before}{repeated * (most // len(repeated)):{most}}{behind}")
+assert "8000000" not in str([error.message for error in report.errors])
+print([line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")][0])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", REPEATED)
+def test_eight_million_characters_take_seconds_and_less_than_500_mb(what: str) -> None:
+    words = [sys.executable, "-c", CHECKED, *REPEATED[what]]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    peak = subprocess.run(words, capture_output=True, check=True, timeout=30, env=env).stdout
+    assert 20_000 < int(peak) < 500_000  # kB

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from planning.workflow import Capabilities, Finding, validate_workflow
+from planning.workflow import Capabilities, Finding, Report, validate_workflow
 
 SHOWN = 400
 
@@ -51,6 +51,16 @@ def findings_text(cases: Mapping[str, object], capabilities: Capabilities | None
         lines = [f"# {name}", shown, *map(_line, findings(source, capabilities))]
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
+
+
+def check_words(report: Report) -> None:
+    """Every message is one plain line, and each form of the report can be made."""
+    for each in report.errors + report.warnings:
+        assert (each.message + each.hint).isascii()
+        assert "\n" not in each.message + each.hint
+    assert json.loads(json.dumps(report.to_dict()))["success"] is report.ok
+    assert report.to_prompt().isascii()
+    assert report.render().replace("\n", "").isprintable()
 
 
 def _line(each: Finding) -> str:

@@ -25,6 +25,7 @@ json_values = st.recursive(
 )
 """What JSON can say."""
 
+Kind = type[Exception]
 SORRY = "I ran into a problem looking that up. Could you try again?"
 
 
@@ -92,7 +93,7 @@ def heard(session: Session) -> list[StepRecord]:
     return records
 
 
-def refusal(kind: type[Exception], call: Callable[..., object], *given: Any, **options: Any) -> str:
+def refusal(kind: Kind | tuple[Kind, ...], call: Callable[..., object], *given: Any, **options: Any) -> str:
     """The message of the error that a call raises."""
     with pytest.raises(kind) as refused:
         call(*given, **options)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from run_cases import refusal
+from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow import Workflow, WorkflowError, WorkflowLocked, WorkflowStep
 from planning.workflow.edits import add_step, remove_step, replace_step
@@ -36,31 +37,16 @@ def test_a_workflow_that_may_not_be_changed_refuses_every_edit(
     assert refusal(WorkflowLocked, edit, locked) == message
 
 
-@pytest.mark.parametrize(
-    ("edit", "message"),
-    [
-        (lambda w: add_step(w, A), "there is a step 'a' already; give the new one another id"),
-        (lambda w: remove_step(w, "z"), "there is no step 'z'; the steps are a, b"),
-        (lambda w: replace_step(Workflow(), A), "there is no step 'a'; the steps are none"),
-        (
-            lambda w: remove_step(w, "a"),
-            "step 'b' depends on 'a', which would not exist; change 'b' first",
-        ),
-        (
-            lambda w: add_step(w, replace(C, depends_on=("x",))),
-            "step 'c' depends on 'x', which would not exist; change 'c' first",
-        ),
-        (
-            lambda w: replace_step(w, replace(A, depends_on=("a",))),
-            "step 'a' depends on itself; remove that",
-        ),
-        (
-            lambda w: replace_step(replace(w, steps=(replace(A, status="completed"), B)), A),
-            "step 'a' is completed; add another step instead",
-        ),
-    ],
-)
-def test_an_edit_that_would_break_the_workflow_is_refused(
-    edit: Callable[[Workflow], Workflow], message: str
-) -> None:
-    assert refusal(WorkflowError, edit, AB) == message
+BREAKING: list[Callable[[Workflow], Workflow]] = [
+    lambda w: add_step(w, A),
+    lambda w: remove_step(w, "z"),
+    lambda w: replace_step(Workflow(), A),
+    lambda w: remove_step(w, "a"),
+    lambda w: add_step(w, replace(C, depends_on=("x",))),
+    lambda w: replace_step(w, replace(A, depends_on=("a",))),
+    lambda w: replace_step(replace(w, steps=(replace(A, status="completed"), B)), A),
+]
+
+
+def test_an_edit_that_would_break_the_workflow_is_refused(snapshot: SnapshotAssertion) -> None:
+    assert "".join(f"{refusal(WorkflowError, edit, AB)}\n" for edit in BREAKING) == snapshot

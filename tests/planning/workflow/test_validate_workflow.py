@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 import pytest
-from plan_findings import nested, plan, thought
+from plan_findings import check_words, nested, plan, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.reading import python_values
@@ -192,15 +192,7 @@ def test_a_plan_that_can_be_meant_in_one_way_is_taken(what: str, snapshot: Snaps
     assert report.to_prompt() == snapshot
 
 
-SEARCH = {
-    "step_id": "a",
-    "description": "d",
-    "type": "tool",
-    "name": "search",
-    "inputs": {},
-    "depends_on": [],
-}
-TEXT = json.dumps([SEARCH])
+TEXT = json.dumps([STEP])
 SEARCHING = Capabilities(tools=["search"])
 
 
@@ -287,7 +279,7 @@ workflow: Any = Workflow  # takes other types than it says
 
 
 def with_input(value: object) -> list[dict[str, Any]]:
-    return [{**SEARCH, "inputs": {"x": value}}]
+    return [{**STEP, "inputs": {"x": value}}]
 
 
 def told(report: Report) -> list[tuple[str, str, str]]:
@@ -297,32 +289,24 @@ def told(report: Report) -> list[tuple[str, str, str]]:
 def checked(source: object) -> Report:
     """The report, when each of its forms could be made."""
     report = validate_workflow(source, SEARCHING)
-    assert isinstance(report, Report)
-    assert report.to_prompt().isascii()
-    assert report.render().isprintable() or "\n" in report.render()
-    assert json.loads(json.dumps(report.to_dict()))["success"] is report.ok
-    for each in report.errors + report.warnings:
-        assert (each.message + each.hint).isascii()
-        assert "\n" not in each.message + each.hint
+    check_words(report)
     return report
 
 
-NOT_TEXT: dict[str, tuple[object, str]] = {
-    "nothing": (None, "there is no workflow"),
-    "a set": ({1}, "expected a workflow as text, got a value of type set"),
-    "an object that fails": (
-        FailingObject(),
-        "expected a workflow as text, got a value of type FailingObject",
-    ),
-    "an object without a class": (NoClass(), "expected a workflow as text, got a value of type NoClass"),
-    "bytes that were released": (released(), "the bytes cannot be read any more"),
-}
+NOT_TEXT: list[object] = [None, {1}, FailingObject(), NoClass(), released()]
 
 
-@pytest.mark.parametrize("what", NOT_TEXT)
-def test_what_is_no_text_is_refused_in_words(what: str) -> None:
-    source, message = NOT_TEXT[what]
-    assert told(checked(source)) == [("not_text", "", message)]
+def test_what_is_no_text_is_refused_in_words() -> None:
+    assert [told(checked(source)) for source in NOT_TEXT] == [
+        [("not_text", "", message)]
+        for message in (
+            "there is no workflow",
+            "expected a workflow as text, got a value of type set",
+            "expected a workflow as text, got a value of type FailingObject",
+            "expected a workflow as text, got a value of type NoClass",
+            "the bytes cannot be read any more",
+        )
+    ]
 
 
 READ: dict[str, object] = {
@@ -330,12 +314,12 @@ READ: dict[str, object] = {
     "a bytearray": bytearray(TEXT.encode()),
     "a memoryview": memoryview(TEXT.encode()),
     "a text that fails": FailingText(TEXT),
-    "a list that fails": FailingList([SEARCH]),
-    "a dict that fails": [FailingDict(SEARCH)],
-    "a mapping": [MappingProxyType(SEARCH)],
-    "a tuple": (SEARCH,),
-    "names that fail": [{FailingText(name): value for name, value in SEARCH.items()}],
-    "a text within that fails": [{**SEARCH, "description": FailingText("d")}],
+    "a list that fails": FailingList([STEP]),
+    "a dict that fails": [FailingDict(STEP)],
+    "a mapping": [MappingProxyType(STEP)],
+    "a tuple": (STEP,),
+    "names that fail": [{FailingText(name): value for name, value in STEP.items()}],
+    "a text within that fails": [{**STEP, "description": FailingText("d")}],
     "a workflow with a mapping within its inputs": Workflow(
         steps=(step(type="tool", name="search", inputs={"x": MappingProxyType({"y": [1]})}),)
     ),
@@ -349,17 +333,12 @@ def test_what_can_be_read_is_read_however_it_behaves(what: str) -> None:
 
 
 BROKEN: dict[str, object] = {
-    "a list that holds itself": with_input(holding_itself()),
     "a list that is too deep": with_input(nested(100_000)),
-    "a number of ten thousand digits": with_input(10**10_000),
-    "two names that are one": [{**SEARCH, "inputs": {"?": 1, "\ud800": 2}}],
-    "a large exponent": TEXT.replace("{}", '{"x": 1e999999999999}'),
+    "two names that are one": [{**STEP, "inputs": {"?": 1, "\ud800": 2}}],
     "ten megabytes": "x" * 10_000_000,
     "bytes of another encoding": TEXT.encode("utf-16"),
-    "bytes that are not UTF-8": b"\xff[{",
-    "half a character": '[{"step_id": "\ud800", "\ud801": 1}]',
     "a mapping that cannot be read": FailingMapping(),
-    "a generator": iter([SEARCH]),
+    "a generator": iter([STEP]),
     "steps that are a number": workflow(steps=3),
     "a step that is nothing": workflow(steps=(None,)),
     "a step without a class": workflow(steps=(NoClass(),)),

@@ -5,6 +5,7 @@ Each of these holds by itself: it is opened for reading, only SELECT is run, not
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
@@ -31,7 +32,7 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     **dict.fromkeys(_OFF, "false"),
     "lock_configuration": "true",  # last: nothing can be set after it
 }
-_NUMBERS: Final = ("TINY", "SMALL", "INT", "BIG", "HUGE", "UINT", "UBIG", "FLOAT", "DOUBLE", "DEC", "BOOL")
+_NUMBERS: Final = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?\b|FLOAT|DOUBLE|DEC|BOOL")
 _ZONED: Final = "WITH TIME ZONE"
 _KINDS: Final = {
     "InterruptException": "timeout",
@@ -128,8 +129,10 @@ class DuckdbFile(OpenDatabase):
         if monotonic() > self.deadline:
             kind = "timeout"
         elif self._connection is None:
-            opening = (("different configuration", "settings"), ("lock", "locked"), ("", "corrupt"))
+            opening = (("different configuration", "settings"), ("set lock", "locked"), ("", "corrupt"))
             kind = next(kind for words, kind in opening if words in text.lower())
+        elif text.startswith("Corrupt database file"):  # an error without a class of its own
+            kind = "corrupt"
         elif "read-only mode" in text or "configuration has been locked" in text:
             return Failure("refused", "more than reading")
         return Failure(kind, "reaching other files" if kind == "refused" else text)
@@ -144,4 +147,4 @@ def _without_zones(sql: str, columns: Sequence[tuple[str, str]]) -> str:
 
 def _as_shown(column: Table) -> str:
     kind = column["type"]
-    return opened.as_shown(column, is_hidden=kind == "BLOB", is_number=kind.startswith(_NUMBERS))
+    return opened.as_shown(column, is_hidden=kind == "BLOB", is_number=_NUMBERS.match(kind) is not None)

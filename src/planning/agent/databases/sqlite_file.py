@@ -126,7 +126,7 @@ def check_copies(sql: str) -> None:
         "",
         "",
     ]
-    made, reads, opened = set[str](), Counter[str](), 0
+    made, reads, opened = dict[str, None](), Counter[str](), 0  # in the order of the text
     for place, (before, word, after, last) in enumerate(
         zip(words, words[1:], words[2:], words[3:], strict=False)
     ):
@@ -134,7 +134,7 @@ def check_copies(sql: str) -> None:
             opened = place
         is_made = after == "as" and last in {"(", "not", "materialized"}
         if is_made:
-            made.add(_name(words[opened - 1] if word == ")" else word))
+            made[_name(words[opened - 1] if word == ")" else word)] = None
         elif before in _READS and after != "(":
             reads[_name(word)] += 1
     if prod(max(1, reads[name]) for name in made) * len(sql) > _MOST_COPIED:

@@ -11,7 +11,7 @@ from planning.reading import Found, Path
 from planning.tools.errors import PASSING, QueryTypeUnsupported
 from planning.tools.parameters.arguments import withheld
 from planning.tools.parameters.json_schema import SchemaModel
-from planning.tools.parameters.model import FreeModel, ParameterModel
+from planning.tools.parameters.model import ParameterModel
 from planning.tools.parameters.schema import has_place, is_choice, node_at, options
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.checks.overview import named
@@ -47,7 +47,7 @@ class ToolInputs:
             given = {}  # a step without inputs lacks those that the tool needs
         try:
             model = self._tool.model
-            if given is None or isinstance(model, FreeModel):
+            if given is None:
                 return []
             # A copy: a tool's own validator may change what it is given.
             problems = _problems(model, _copy(given))

@@ -209,8 +209,8 @@ class _Named:
 
 def _carried(function: Callable[..., Any]) -> Any:
     """A function, or its name where its module has it."""
-    named = _Named(getattr(function, "__module__", ""), getattr(function, "__qualname__", ""))
     try:
+        named = _Named(function.__module__, function.__qualname__)
         return named if named.module != "__main__" and named.find() is function else function
     except Exception:  # noqa: BLE001 - its module has no such name, or fails in any way
         return function

@@ -99,10 +99,10 @@ def take_claim(name: str) -> bool:
 
     The scheduler keeps the claim, so that it outlives the worker.
     """
-    from distributed import Event, get_client
+    from distributed import Event
 
     # Dask runs a task again only after it has lost its worker: no two workers ask at the same moment.
-    event = Event(name, client=get_client())
+    event = Event(name)
     if event.is_set():
         return False
     event.set()

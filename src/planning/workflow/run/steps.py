@@ -221,11 +221,7 @@ class Steps:
             if not is_new:
                 done, lost = done_and_lost(run.run_id, self._steps, self._values, session, items)
             self._states |= {**done, **lost}
-            marks: dict[str, tuple[StepStatus, str | None]] = {
-                **dict.fromkeys(done, ("done", "Done before")),
-                **dict.fromkeys(lost, ("blocked", None)),
-            }
-            self._mirror.begin(transaction, marks, runs, run.run_id)
+            self._mirror.begin(transaction, dict.fromkeys(done, ("done", "Done before")), runs, run.run_id)
             for step_id, record in lost.items():
                 self._warnings.append(_NOT_AGAIN.format(show(step_id)))
                 self._fail(self._steps[step_id], record.error or MAYBE, called=True)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -51,21 +52,13 @@ def _long(before: str, part: str, after: str = "") -> str:
 
 _DEEP: dict[str, object] = {
     "parentheses": _nested("(", "1", ")"),
-    "parentheses never closed": _nested("(", "1", ""),
-    "selects in parentheses": _nested("(SELECT (", "1", "))"),
     "subqueries": _nested("(SELECT ", "1", ")"),
-    "tables of tables": _nested("* FROM (SELECT ", "1", ")"),
     "case": _nested("CASE WHEN 1 THEN ", "1", " END"),
     "not": _nested("NOT ", "1", ""),
-    "minus": _nested("- ", "1", ""),
     "functions": _nested("abs(", "1", ")"),
-    "casts": _nested("CAST(", "1", " AS TEXT)"),
     "exists": _nested("EXISTS (SELECT ", "1", ")"),
-    "windows": _nested("sum(", "1", ") OVER ()"),
     "CTEs": "WITH a AS (" * 3_000 + "SELECT 1" + ") SELECT * FROM a" * 3_000,
     "sums": _long("SELECT 1", " + 1"),
-    "conditions": _long("SELECT 1 WHERE 1", " AND 1"),
-    "comparisons": _long("SELECT 1", " = 1"),
     "compound selects": " UNION ALL ".join(["SELECT 1"] * 501),
     "joins": _long("SELECT 1 FROM cities", " JOIN cities"),
     "columns": _long("SELECT 1", ",1"),
@@ -73,11 +66,26 @@ _DEEP: dict[str, object] = {
     "statements": _long("SELECT 1", ";SELECT 1"),
     "quotes": _long("SELECT '", "''"),
     "comments": _long("SELECT 1 ", "/**/", "; DELETE FROM cities"),
-    "lines": _long("", "--\n", "DELETE FROM cities"),
     "spaces": _long("", " ", "DELETE FROM cities"),
-    "names": _long("SELECT ", "x"),
     "a megabyte of text": "SELECT '" + "x" * 1_000_000 + "'",
     "a megabyte of spaces": " " * 1_000_000 + "DELETE FROM customers",
+}
+_DOUBLED = [f"t{i} AS (SELECT x FROM t{i - 1} UNION ALL SELECT x FROM t{i - 1})" for i in range(1, 25)]
+_BASE = "t0 (x) AS (SELECT 1)"
+_CHAINS: dict[str, list[str]] = {
+    "in order": [_BASE, *_DOUBLED],
+    "reversed": [*reversed(_DOUBLED), _BASE],
+    "with words between": [
+        _BASE.replace("AS", "AS NOT MATERIALIZED"),
+        *(each.replace("AS", "AS/**/", 1) for each in _DOUBLED),
+    ],
+    "in capitals": [_BASE, *(each.replace("t", '"t"').replace('"t"', "T") for each in _DOUBLED)],
+    "of signs": [each.replace("t", "$\u2192t") for each in (_BASE, *_DOUBLED)],
+    "read by IN": [f"[t0] AS (SELECT 1), {', '.join(_DOUBLED).replace('FROM t', 'WHERE x IN t')}"],
+    "in brackets": [re.sub(r"t(\d+) AS", r"[t\1] AS", each) for each in (_BASE, *_DOUBLED)],
+}
+_CHAINED: dict[str, object] = {
+    name: f"WITH {', '.join(tables)} SELECT count(*) FROM t24" for name, tables in _CHAINS.items()
 }
 _PLACED: dict[str, object] = {
     "parentheses never opened": _nested("", "1", ")"),
@@ -92,14 +100,17 @@ _DEEP_DUCKDB: dict[str, object] = {
     "sums": "SELECT 1" + " + 1" * 5_000,
     "not": "SELECT " + "NOT " * 5_000 + "true",
     "lists of lists": "SELECT " + "[" * 10_000 + "]" * 10_000,
-    "casts": "SELECT 1" + "::INT" * 4_000,
     "views of views": _doubling("SELECT x FROM t{0} UNION ALL SELECT x FROM t{0}", 39),
     "joins": "SELECT count(*) FROM " + ", ".join(f"range(100) AS a{i}" for i in range(200)),
 }
 GOOD = {
     "a long text": [f"SELECT length('{'x' * 90_000}') AS a", ["a"], [[90_000]]],
+    "some copies": [
+        f"WITH {', '.join([_BASE, *_DOUBLED[:14]])} SELECT count(*) AS n FROM t14",
+        ["n"],
+        [[16_384]],
+    ],
     "a long list": [f"SELECT 1 IN ({_LISTED}) AS a", ["a"], [[1]]],
-    "a long comment": [f"/*{'x' * 90_000}*/ SELECT 1 AS a", ["a"], [[1]]],
 }
 
 
@@ -174,7 +185,11 @@ CORPORA = {
     "sqlite": Corpus(
         build_shop,
         _hostile,
-        (*_hostile, *_wrong, *_cases(_sqlite["too_much"] | {"deep": _DEEP})),
+        (
+            *_hostile,
+            *_wrong,
+            *_cases(_sqlite["too_much"] | {"deep": _DEEP, "a chain that doubles": _CHAINED}),
+        ),
         _cases(_sqlite["heavy"] | {"prepared": _PREPARED, "placed": _PLACED}, "parameter", "timeout"),
         _cases(_sqlite["endless"] | {"endless joins": {"cross joins": _CROSSED}}, "timeout"),
         tuple(Good(name, *given) for name, given in (_sqlite["good"] | GOOD).items()),

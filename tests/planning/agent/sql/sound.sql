@@ -237,3 +237,4 @@ SELECT count(*) FROM orders WHERE qty > (SELECT level FROM customers WHERE city 
 SELECT first, (SELECT total FROM orders WHERE customer_id = c.id ORDER BY id LIMIT 1) FROM customers c
 SELECT count(*) FROM (SELECT id FROM customers) AS c WHERE c.id IN (SELECT customer_id FROM orders)
 SELECT EXISTS (SELECT id FROM customers), (SELECT count(*) FROM orders), (SELECT 1 UNION SELECT 1)
+SELECT count(*) FROM orders WHERE qty <> 'none'

@@ -91,6 +91,7 @@ DEPENDENCIES: dict[str, object] = {
     "a step whose id is a number": [step(1), step("b", "1", inputs={"a": "${1.output}"}), step("c", "2")],
     "a step that depends on itself": plan(step("a", "a")),
     "repeated dependencies": plan(step("a"), step("b", "a", "a", None, None, "x", "a", "x")),
+    "an id twice, and two that no step has": plan(step("a"), step("a"), step("b", "parse", "report")),
     "a cycle, reported from its earliest step": plan(
         step("z"), step("b", "z", "c"), step("a", "b"), step("c", "a")
     ),
@@ -297,6 +298,8 @@ class Meddler(pydantic.BaseModel):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _meddle(cls, data: dict[str, Any]) -> dict[str, Any]:
+        if data.get("old") == 2:
+            raise ValueError("too old")
         data.pop("old", None)
         data["deep"]["more"] = 1
         return {"a": len(data.pop("deep"))}
@@ -386,6 +389,7 @@ INPUTS: dict[str, object] = {
     "the message of a tool's validator, in ASCII": calling("dates", start="2026", end="2026-01-01"),
     "a validator that compares with a reference": calling("dates", start=REFERENCE, end="2026-01-01"),
     "a validator that changes what it is given": calling("meddler", old=1, deep={}),
+    "a validator that refuses the whole": calling("meddler", old=2, deep={}),
     "a validator that fails": calling("raising", a="x"),
     "a tool that takes all": calling("open", anything=5),
     "a query": calling("facts", query_type="dates", parameters={"start": "a-b-c", "end": "b"}),

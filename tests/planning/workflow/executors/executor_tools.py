@@ -249,6 +249,14 @@ def die_first(path: str) -> int:
     return count(Path(path))
 
 
+def unsteady(path: str) -> int:
+    """Fail where nobody has called it yet."""
+    note(path)
+    if count(Path(path)) == 1:
+        raise ConnectionError("reset")
+    return count(Path(path))
+
+
 @tool
 def killed_first(path: str, calls: str) -> str:
     """Say which process this is; the first one to come here then waits for its end."""

@@ -1,12 +1,18 @@
-"""Calls that are written down, carried out elsewhere, and read again."""
+"""Calls that are carried out elsewhere; and worker processes, which end with their program."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import subprocess
 import sys
+import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +23,14 @@ from executor_tools import Own, failure, spawned, step
 from hypothesis import given, settings
 from json_runs import giving, values
 from run_cases import SORRY, cancelled, capable, flow, refusal, restored, states
+from syrupy.assertion import SnapshotAssertion
 
-from planning.tools import Tool, ToolContext
+from planning.tools import Retry, Tool, ToolContext
 from planning.workflow import Workflow, arun_workflow, run_workflow
 from planning.workflow.executors import open_executor, processes
 from planning.workflow.executors.jobs import Job
-from planning.workflow.failures import StepFailed
+from planning.workflow.executors.workers import WorkerProcesses
+from planning.workflow.failures import StepFailed, WorkerLost
 from session import Session
 
 FAILED = "{} failed. Call it again, or continue without it."
@@ -98,45 +106,34 @@ async def give_up() -> None:
     raise asyncio.CancelledError
 
 
-RAISED: list[tuple[Callable[[], BaseException], Any]] = [
-    (lambda: ValueError("no", 3), failure(FAILED.format("fail"), cause="('no', 3)")),
-    (lambda: Turning("turned"), failure(FAILED.format("fail"), cause="Turning: turned")),
-    (lambda: FileNotFoundError("gone"), failure("fail found nothing.", "data_not_found", "gone")),
-    (tools.NeverMade, failure("NeverMade", "tool")),
-    (tools.Talking, failure("fail ended with Talking", "interrupted")),
-    *(
-        (each, failure(f"fail ended with {each.__name__}", "interrupted"))
-        for each in (SystemExit, KeyboardInterrupt, asyncio.CancelledError)
-    ),
+RAISED: list[Callable[[], BaseException]] = [
+    lambda: ValueError("no", 3),
+    lambda: Turning("turned"),
+    lambda: FileNotFoundError("gone"),
+    tools.NeverMade,
+    tools.Talking,
+    SystemExit,
+    KeyboardInterrupt,
+    asyncio.CancelledError,
 ]
-ERRORS: list[tuple[Any, dict[str, Any], Any]] = [
-    (
-        Tool("bound", "", threading.Lock().acquire),
-        {},
-        failure(
-            "bound cannot be sent to another process (cannot pickle '_thread.lock' object); " + DEFINE,
-            "not_sent",
-        ),
-    ),
-    (
-        tools.fail,
-        {"how": "unreadable"},
-        failure(
-            "the result cannot be read here (this does not come back); let the tool return plain values",
-            "not_sent",
-        ),
-    ),
-    *((raising(make), {}, error) for make, error in RAISED),
-    (Tool("held", "", lambda: LEAVING), {}, failure("the tool ended with SystemExit", "interrupted")),
-    (Tool("give_up", "", give_up), {}, failure("give_up ended with CancelledError", "interrupted")),
+FAILING: list[tuple[Any, dict[str, Any]]] = [
+    (Tool("bound", "", threading.Lock().acquire), {}),
+    (tools.fail, {"how": "unreadable"}),
+    *((raising(make), {}) for make in RAISED),
+    (Tool("held", "", lambda: LEAVING), {}),
+    (Tool("give_up", "", give_up), {}),
 ]
 
 
-@pytest.mark.parametrize(("called", "inputs", "error"), ERRORS, ids=range(len(ERRORS)))
-def test_a_failure_of_a_carried_call_keeps_its_message_and_its_code(
-    called: Any, inputs: Any, error: Any
-) -> None:
-    assert carried(called, inputs) == error
+def test_a_failure_of_a_carried_call_keeps_its_message_and_its_code(snapshot: SnapshotAssertion) -> None:
+    errors = [carried(called, inputs) for called, inputs in FAILING]
+    assert {error.user_message for error in errors} == {SORRY}
+    assert "".join(f"{each.code}: {each.message} ({each.cause})\n" for each in errors) == snapshot
+
+
+def test_a_tool_that_tries_again_does_so_where_it_runs(tmp_path: Path) -> None:
+    unsteady = Tool("unsteady", "", tools.unsteady, retry=Retry(attempts=2, wait_initial=0.001))
+    assert carried(unsteady, {"path": str(tmp_path / "calls")}) == 2
 
 
 def test_a_job_carries_what_its_tool_takes_of_the_run_and_no_more() -> None:
@@ -155,18 +152,6 @@ def test_a_job_carries_what_its_tool_takes_of_the_run_and_no_more() -> None:
         written(beside, held)
 
 
-def test_a_function_that_travels_whole_shares_nothing_with_the_next_call() -> None:
-    seen: list[int] = []
-
-    def note() -> int:
-        seen.append(1)
-        return len(seen)
-
-    steps = flow(step("1", "note"), step("2", "note", "1"))
-    result = run_workflow(steps, capable(note=note), executor=Own())
-    assert (dict(result.outputs), seen) == ({"1": 1, "2": 1}, [])
-
-
 def test_a_lambda_needs_cloudpickle_and_what_has_a_name_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     message = carried(Tool("twice", "", tools.twice), {"a": 1}).message
@@ -178,7 +163,7 @@ def test_a_lambda_needs_cloudpickle_and_what_has_a_name_does_not(monkeypatch: py
 STEPS = flow(step("1", "add", inputs={"a": 1, "b": 2}))
 
 
-@pytest.mark.parametrize("name", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["threads", "processes"])
 def test_a_name_opens_its_executor(name: str) -> None:
     with open_executor(name, 2) as executor:
         assert run_workflow(STEPS, capable(tools.add), executor=executor).outputs == {"1": 3}
@@ -297,7 +282,6 @@ def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
     assert "secret" not in result.session.snapshot().to_json()
 
 
-@pytest.mark.slow
 def test_a_worker_that_dies_each_time_or_hangs_whole_fails_its_own_step_alone(
     kept: dict[str, Executor | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,3 +379,148 @@ def test_a_job_that_has_not_begun_when_the_run_stops_is_withdrawn(idempotent: bo
     assert calls == ["first"]
     result = run_workflow(workflow, capabilities, session=session)
     assert (result.status, calls) == ("completed", ["first", "second"])
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def soon(condition: Callable[[], bool]) -> bool:
+    """Whether something comes true within ten seconds."""
+    end = time.monotonic() + 10
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[WorkerProcesses]:
+    with processes(1) as executor:
+        yield executor
+
+
+@pytest.mark.parametrize("number", [0, -1, True, 1.5, "2"])
+def test_a_wrong_number_of_workers_is_refused(number: Any) -> None:
+    message = f"workers must be a whole number of at least 1, got {number!r}"
+    assert refusal(ValueError, processes, number) == message
+
+
+def test_without_loky_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "loky", None)
+    message = "worker processes need loky: pip install 'session-planning[processes]'"
+    assert refusal(ImportError, processes) == message
+
+
+@pytest.mark.slow
+def test_a_worker_that_died_between_two_jobs_costs_none(workers: WorkerProcesses) -> None:
+    pid = workers.submit(os.getpid).result()
+    os.kill(pid, signal.SIGKILL)
+    time.sleep(1)  # loky notices it after 0.1 s
+    assert workers.submit(abs, -1).result() == 1
+
+
+def test_killing_ends_what_runs_and_cancels_what_waits() -> None:
+    with processes(1) as workers:
+        pid = workers.submit(os.getpid).result()
+        first, second = workers.submit(time.sleep, 30), workers.submit(int)
+        assert soon(first.running)
+        workers.kill()
+        error = first.exception(timeout=0)
+        assert (type(error), str(error), second.cancelled()) == (WorkerLost, "the worker was lost", True)
+        assert not is_running(pid)
+        workers.kill()
+        assert refusal(RuntimeError, workers.submit, int) == "cannot schedule new futures after shutdown"
+
+
+def test_shutting_down_may_cancel_what_waits() -> None:
+    workers = processes(1)
+    first, second = workers.submit(time.sleep, 0.2), workers.submit(int)
+    assert soon(first.running)
+    workers.shutdown(cancel_futures=True)
+    assert (first.result(), second.cancelled()) == (None, True)
+
+
+def test_a_forked_process_is_refused_the_workers_of_its_parent(workers: WorkerProcesses) -> None:
+    child = os.fork()
+    if child == 0:  # pragma: no cover - in another process
+        with suppress(BaseException):
+            try:
+                workers.submit(int)
+            except RuntimeError as error:
+                refused = str(error) == "these worker processes belong to the parent process; make new ones"
+                os._exit(0 if refused else 1)
+        os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert workers.submit(abs, -1).result() == 1
+
+
+def test_what_a_job_prints_goes_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    with processes(1) as executor:
+        executor.submit(print, "good morning", flush=True).result()
+    assert capfd.readouterr() == ("", "good morning\n")
+
+
+def test_ctrl_c_is_left_to_the_program(workers: WorkerProcesses) -> None:
+    assert workers.submit(os.getsid, 0).result() != os.getsid(0)
+    assert workers.submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result() == set()
+
+
+def script(tmp_path: Path, text: str) -> subprocess.Popen[str]:
+    path = tmp_path / "script.py"
+    path.write_text(textwrap.dedent(text))
+    return subprocess.Popen([sys.executable, "-W", "ignore", path], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+def test_a_script_needs_no_guard_and_its_own_functions_are_known_to_workers(tmp_path: Path) -> None:
+    text = """
+        from planning.tools import tool
+        from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+        from planning.workflow.executors import processes
+
+        @tool
+        def double(number: int) -> int:
+            return number * FACTOR
+
+        FACTOR = 2
+        inputs = {"number": 4}
+        step = WorkflowStep(step_id="1", description="Double", type="tool", name="double", inputs=inputs)
+        with processes(1) as workers:
+            result = run_workflow(Workflow(steps=(step,)), Capabilities(tools=[double]), executor=workers)
+        print(dict(result.outputs), dict(result.errors))
+    """
+    with script(tmp_path, text) as program:
+        assert program.communicate(timeout=60)[0] == "{'1': 8} {}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "then", ["os.kill(os.getpid(), signal.SIGKILL)", "os.fork() or os.close(1); time.sleep(20)"]
+)
+def test_a_worker_and_what_it_started_end_with_a_program_that_is_killed(then: str, tmp_path: Path) -> None:
+    text = f"""
+        import os, signal, subprocess, time
+        from planning.workflow.executors import processes
+
+        def begin():
+            return os.getpid(), subprocess.Popen(["sleep", "60"]).pid
+
+        pool = processes(1)
+        print(*pool.submit(begin).result(), flush=True)
+        pool.submit(time.sleep, 60)
+        time.sleep(0.2)
+        {then}
+    """
+    with script(tmp_path, text) as program:
+        assert program.stdout is not None
+        started = [int(each) for each in program.stdout.readline().split()]
+        time.sleep(0.5)
+        program.kill()
+    try:
+        assert soon(lambda: not any(map(is_running, started)))
+    finally:
+        for each in filter(is_running, started):
+            os.kill(each, signal.SIGKILL)

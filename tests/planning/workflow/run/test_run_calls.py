@@ -1,19 +1,22 @@
-"""What steps call, and with what: tools of every form, handlers, agents, and steps that only think."""
+"""What steps call, and with what; and what running a workflow takes, refuses and gives back."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import attrs
 import pytest
 import stamina
-from run_cases import called, capable, flow, heard, plain_tool, plan_of, states, thought, told
+from run_cases import called, capable, flow, heard, plain_tool, plan_of, refusal, states, thought, told
+from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import (
     BaseTool,
@@ -27,7 +30,13 @@ from planning.tools import (
 )
 from planning.tools.errors import RateLimitExceeded
 from planning.tools.rate_limit import RateLimiter
-from planning.workflow import Capabilities, run_workflow
+from planning.workflow import (
+    Capabilities,
+    Workflow,
+    WorkflowError,
+    arun_workflow,
+    run_workflow,
+)
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import StepRecord
@@ -169,25 +178,27 @@ class Refused(ToolError):
         return "That is closed on Sundays."
 
 
-@pytest.mark.parametrize(
-    ("step", "message"),
-    [
-        (called("a", tool="ad"), "no tool is named 'ad'; did you mean add?"),
-        (
-            called("a", tool="bare"),
-            "only the name of tool 'bare' is known; give Capabilities the tool itself",
-        ),
-        (thought("a", type="handler", name="add"), "no handler is named 'add'; the handlers are toolset"),
-        (thought("a", agent="toolsmit"), "no agent is named 'toolsmit'; did you mean toolsmith?"),
-    ],
-)
-def test_what_does_not_exist_is_an_error_of_its_step(step: WorkflowStep, message: str) -> None:
+ABSENT = [
+    called("a", tool="ad"),
+    called("b", tool="bare"),
+    thought("c", type="handler", name="add"),
+    thought("d", agent="toolsmit"),
+]
+
+
+def test_what_does_not_exist_is_an_error_of_its_step() -> None:
     capabilities = Capabilities(
         tools={"add": add, "bare": None}, handlers={"toolset": add}, agents={"toolsmith": add}
     )
-    result = run_workflow(flow(step, thought("z")), capabilities)
-    assert dict(result.errors) == {"a": told(message, "unknown_tool")}
-    assert states(result.workflow) == {"a": "failed", "z": "completed"}
+    result = run_workflow(flow(*ABSENT, thought("z")), capabilities)
+    messages = {
+        "a": "no tool is named 'ad'; did you mean add?",
+        "b": "only the name of tool 'bare' is known; give Capabilities the tool itself",
+        "c": "no handler is named 'add'; the handlers are toolset",
+        "d": "no agent is named 'toolsmit'; did you mean toolsmith?",
+    }
+    assert dict(result.errors) == {each: told(message, "unknown_tool") for each, message in messages.items()}
+    assert states(result.workflow) == dict.fromkeys("abcd", "failed") | {"z": "completed"}
 
 
 def test_inputs_that_the_tool_refuses_fail_before_the_call_with_words_for_the_user() -> None:
@@ -204,28 +215,26 @@ def test_inputs_that_the_tool_refuses_fail_before_the_call_with_words_for_the_us
     assert calls == []
 
 
-FAILED = "work failed. Call it again, or continue without it."
 NO_DATA = "work cannot reach its data now. Try again later, or continue without it."
-FAILURES: list[tuple[Any, Any]] = [
-    (Refused("closed"), told("closed", "tool", "That is closed on Sundays.")),
-    (ValueError("at 0x7f"), told(FAILED, "unknown", cause="at 0x7f")),
-    (ConnectionError("gone"), told(NO_DATA, "storage", cause="gone")),
-    (ToolResult(False, "I will not"), told("I will not", "tool")),
-    ({"success": False, "error": "No", "user_message": "Not today.", "code": "data_not_found"},
-     told("No", "data_not_found", "Not today.")),
-    ({"success": False}, told("work reported a failure", "tool")),
-    (MemoryError("4 GB"), told(FAILED, "unknown", cause="4 GB")),
-]  # fmt: skip
+FAILURES: list[Any] = [
+    Refused("closed"),
+    ValueError("at 0x7f"),
+    ConnectionError("gone"),
+    ToolResult(False, "I will not"),
+    {"success": False, "error": "No", "user_message": "Not today.", "code": "data_not_found"},
+    {"success": False},
+    MemoryError("4 GB"),
+]
 
 
-@pytest.mark.parametrize(("failure", "error"), FAILURES)
-def test_a_tool_that_fails_or_reports_a_failure_fails_its_step(failure: Any, error: Any) -> None:
-    def work() -> Any:
+def test_a_tool_that_fails_or_reports_a_failure_fails_its_step(snapshot: SnapshotAssertion) -> None:
+    def work(failure: Any) -> Any:
         if isinstance(failure, Exception):
             raise failure
         return failure
 
-    assert outcome(called("a"), capable(work=work)) == error
+    errors = [outcome(called("a"), capable(work=partial(work, each))) for each in FAILURES]
+    assert "".join(f"{each!r}\n" for each in errors) == snapshot
 
 
 @pytest.fixture(autouse=True)
@@ -338,3 +347,147 @@ def test_a_library_that_is_missing_is_said_before_anything_is_begun(monkeypatch:
     with pytest.raises(ImportError, match=r"^retrying needs stamina: pip install "):
         run_workflow(flow(called("a", retries=1)), capable(work=lambda: 1), session=session)
     assert session.snapshot() == before
+
+
+NOTHING = Capabilities()
+WRONG: list[dict[str, Any]] = [
+    {"workflow": "{}"},
+    {"capabilities": [print]},
+    {"user_prompt": b""},
+    {"max_parallel": 0},
+    {"max_parallel": True},
+    {"timeout": 0},
+    {"inputs": [1]},
+    {"inputs": {1: 2}},
+    {"session": "mine"},
+    {"executor": "threads"},
+]
+
+
+def test_an_argument_of_another_kind_is_refused(snapshot: SnapshotAssertion) -> None:
+    told = list[str]()
+    for options in WRONG:
+        given = {"workflow": Workflow(), "capabilities": NOTHING, **options}
+        kind = ValueError if options.keys() & {"max_parallel", "timeout"} else TypeError
+        told.append(f"{options}\n    {refusal(kind, run_workflow, **given)}\n")
+    assert "".join(told) == snapshot
+
+
+def test_in_a_running_event_loop_it_says_what_to_await() -> None:
+    async def scene() -> None:
+        session, steps = Session(), flow(thought("a"))
+        before = session.snapshot()
+        assert refusal(WorkflowError, run_workflow, steps, NOTHING, session=session) == (
+            "an event loop is running in this thread: await arun_workflow(...) instead"
+        )
+        assert session.snapshot() == before
+        assert (await arun_workflow(steps, NOTHING, session=session)).status == "completed"
+
+    asyncio.run(scene())
+
+
+def test_a_result_as_json(snapshot: SnapshotAssertion) -> None:
+    def broken() -> None:
+        raise ToolError("It broke")
+
+    steps = [
+        called("c", "b"),
+        thought("b", expected_key="idea"),
+        called("x", tool="broken", on_failure="continue"),
+        thought("s", done_check="memory"),
+    ]
+    capabilities = capable(work=lambda: {"n": (1, 2)}, broken=broken)
+    told_of = run_workflow(flow(*steps), capabilities, inputs={"given": {1: b"raw"}}).to_dict()
+    document = told_of["workflow"]
+    for part in (document, *document["steps"]):
+        for name in ("created_at", "completed_at"):
+            if part.get(name) is not None:
+                part[name] = "2024-01-02T03:04:05+00:00"
+    assert json.dumps(told_of, indent=2) + "\n" == snapshot
+
+
+@pytest.mark.parametrize("first", [10, 1])
+@pytest.mark.parametrize("limit", [1, 3, 50])
+def test_never_more_steps_run_at_once_than_allowed_and_as_many_as_that_do(limit: int, first: int) -> None:
+    running = list[int]()
+    most = 0
+
+    async def work() -> None:
+        nonlocal most
+        running.append(1)
+        most = max(most, len(running))
+        await asyncio.sleep(0.01)
+        running.pop()
+
+    steps = [called(f"a{number}") for number in range(first)]
+    steps += [called(f"b{number}", f"a{number % first}") for number in range(10)]
+    result = run_workflow(flow(*steps), capable(work=work), max_parallel=limit)
+    assert (result.status, most) == ("completed", min(limit, 10))
+
+
+def test_steps_that_never_wait_keep_nobody_else_from_running() -> None:
+    async def busy() -> None:
+        return None
+
+    kinds: list[dict[str, Any]] = [
+        {"type": "tool", "name": "busy"},
+        {},
+        {"done_check": "True"},
+        {"type": "tool", "name": "nobody", "on_failure": "continue"},
+    ]
+    steps = [thought("s0"), *(thought(f"s{n}", f"s{n - 1}", **kinds[n % 4]) for n in range(1, 200))]
+
+    async def scene() -> None:
+        run = asyncio.create_task(arun_workflow(flow(*steps), capable(busy=busy)))
+        turns = 0
+        while not run.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert (turns > 199, run.result().status) == (True, "completed")
+
+    asyncio.run(scene())
+
+
+def test_steps_that_are_ready_at_once_run_in_the_order_of_the_document() -> None:
+    ran = list[str]()
+
+    def work(step: str) -> None:
+        ran.append(step)
+
+    after = {"a": ["c"], "b": [], "c": [], "d": ["b"], "e": []}
+    steps = [called(step, *needs, inputs={"step": step}) for step, needs in after.items()]
+    run_workflow(flow(*steps), capable(work=work), max_parallel=1)
+    assert ran == ["b", "c", "e", "d", "a"]
+
+
+FIELDS: list[dict[str, Any]] = [
+    {"inputs": {"table": "t"}},
+    {"name": "x"},
+    {"type": "tool", "name": "work", "agent": "x"},
+    {"type": "function", "name": "x"},
+    {"on_failure": "stop"},
+    *({"timeout": each} for each in (0, "5")),
+    *({"retries": each} for each in (-1, True)),
+]
+REFERRING: list[Any] = ["${user_prompt}", {"deep": [1, ({"er": "$${x} ${user_prompt}"},)]}]
+REFUSED = {
+    "a step that depends on itself": [thought("a", "a")],
+    "a cycle": [thought("a", "c"), thought("b", "a"), thought("c", "b"), thought("d")],
+    "a cycle of thirty": [thought(f"s{number}", f"s{(number + 1) % 30}") for number in range(30)],
+    "no such step": [thought("a", "nobody")],
+    "an id twice": [thought("a"), thought("b"), thought("a")],
+    **{f"no prompt for {each}": [thought("a"), called("b", "a", inputs={"q": each})] for each in REFERRING},
+    **{f"a step with {fields}": [thought("a", **fields)] for fields in FIELDS},
+}
+
+
+def test_what_has_no_order_or_is_impossible_is_refused_and_nothing_is_begun(
+    snapshot: SnapshotAssertion,
+) -> None:
+    session, told = Session(), ""
+    before = session.snapshot()
+    for what, steps in REFUSED.items():
+        message = refusal(WorkflowError, run_workflow, flow(*steps), capable(), session=session)
+        told += f"{what}\n    {message}\n"
+        assert session.snapshot() == before
+    assert told == snapshot

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, plan_notes, refusal, restored, states, told
+from run_cases import called, capable, flow, plain_tool, refusal, restored, states, told
 
 from planning import Plan
 from planning.tools import ToolError
 from planning.workflow import Capabilities, Workflow, WorkflowError, run_workflow
-from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session
 from session.events import SessionEvent
@@ -192,17 +190,6 @@ def test_other_private_inputs_of_a_completed_step_are_noticed(file: Opened) -> N
     assert dict(other.memory) == {}
     kept = other.session.select_all(WorkflowRun)[0].workflow.steps[0].inputs
     assert list(kept) == ["withheld"]
-
-
-def test_a_private_output_is_in_nothing_but_the_result() -> None:
-    result = run_workflow(flow(called("a", tool="vault", expected_key="card")), capable(vault(SECRET)))
-    assert dict(result.outputs) == {"a": SECRET}
-    (_, done) = result.session.select_all(StepRecord)
-    assert (done.output, done.is_withheld) == (None, True)
-    assert plan_notes(result.session) == [("done", ("Done",))]
-    (item,) = result.session.select_all(MemoryItem)
-    assert (item.type, item.key, item.value, item.step_id) == ("step_result", "card", SECRET, "a")
-    assert json.loads(json.dumps(result.to_dict()))["outputs"] == {"a": SECRET}
 
 
 UNKEPT = "'${a.output}' has no value: the output of step a is not known; store it under an expected_key"

@@ -7,16 +7,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from decimal import Decimal
 from enum import Enum
-from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
-from uuid import UUID
 
 import pytest
 from hypothesis import given
 from json_runs import Colour, Page, Pair, Row
+from plan_findings import nested
 from run_cases import (
     called,
     capable,
@@ -29,6 +27,7 @@ from run_cases import (
     thought,
     told,
 )
+from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import ToolResult
 from planning.workflow import Capabilities, WorkflowResult, extract_value, run_workflow
@@ -102,13 +101,8 @@ def test_what_was_put_in_is_never_expanded_again() -> None:
     [
         ({"b": [1, None, "\u00fc"], "a": {}}, '{"b": [1, null, "\u00fc"], "a": {}}'),
         ((1, "two"), '[1, "two"]'),
-        ({1: 2}, '{"1": 2}'),
-        (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC), "2024-01-02 03:04:05+00:00"),
-        (float("nan"), "nan"),
         (Row("a", [1]), '{"name": "a", "tags": [1]}'),
-        (Decimal("1.50"), "1.50"),
-        (PurePosixPath("/a/b"), "/a/b"),
         (Colour.RED, "red"),
         (float("inf"), "inf"),
         ([date(2024, 1, 2), float("inf")], '["2024-01-02", "inf"]'),
@@ -132,29 +126,30 @@ def test_inputs_are_resolved_at_every_depth_and_the_names_of_fields_never_and_st
     assert repr(inputs) == before
 
 
-NO_REFERENCE = "is not a reference; write ${STEP.output} or ${user_prompt}"
-NOWHERE: list[tuple[str, Any, str]] = [
-    ("${a.output.x.y}", {"x": {"z": 1}}, "a.output.x.y is missing: a.output.x has z"),
-    ("${a.output[2]}", [1, 2], "a.output[2] is missing: a.output has 2 items"),
-    ("see ${a.output.x[0]}", {"x": []}, "a.output.x[0] is missing: a.output.x has 0 items"),
-    ("${a.output.v 2.0}", {"v 2.0": 1, "b": 2}, 'a.output.v 2 is missing: a.output has ["v 2.0"], b'),
-    ("${a.output['x.y'].z}", {"x.y": 1}, 'a.output["x.y"].z is missing: a.output["x.y"] is int'),
-    ("${{a.output}}", 1, f"'${{{{a.output}}}}' {NO_REFERENCE}"),
-    ("${nobody.output}", 1, "'${nobody.output}' has no value: step nobody gave no output; let this step "
-     "depend on it, or remove the reference"),
-    ("${later.output.x}", 1, "'${later.output.x}' has no value: step later gave no output; let this step "
-     "depend on it, or remove the reference"),
-    ("${a.outputs}", 1, f"'${{a.outputs}}' {NO_REFERENCE}"),
-    ("${a.output", 1, f"'${{a.output' {NO_REFERENCE}"),
-    ("Top secret: ${ b", 1, f"'${{' {NO_REFERENCE}"),
-]  # fmt: skip
+NOWHERE: list[tuple[str, Any]] = [
+    ("${a.output.x.y}", {"x": {"z": 1}}),
+    ("${a.output[2]}", [1, 2]),
+    ("see ${a.output.x[0]}", {"x": []}),
+    ("${a.output.v 2.0}", {"v 2.0": 1, "b": 2}),
+    ("${a.output['x.y'].z}", {"x.y": 1}),
+    ("${{a.output}}", 1),
+    ("${nobody.output}", 1),
+    ("${later.output.x}", 1),
+    ("${a.outputs}", 1),
+    ("${a.output", 1),
+    ("Top secret: ${ b", 1),
+]
 
 
-@pytest.mark.parametrize(("text", "output", "message"), NOWHERE)
 def test_a_malformed_reference_or_one_without_a_value_is_an_error_of_its_step(
-    text: str, output: Any, message: str
+    snapshot: SnapshotAssertion,
 ) -> None:
-    assert run({"x": text}, a=output) == ([], told(message))
+    messages = list[str]()
+    for text, output in NOWHERE:
+        seen, error = run({"x": text}, a=output)
+        messages.append(f"{text}\n    {error.message}\n")
+        assert (seen, error) == ([], told(error.message))
+    assert "".join(messages) == snapshot
 
 
 class Listing(Enum):
@@ -187,35 +182,34 @@ class Unfinished:
     total: int = field(init=False)
 
 
-REFUSED = [
-    ({"a": 1}, ["b"], "the output.b is missing: the output has a"),
-    ({"a": {}}, ["a", "b", "c"], "the output.a.b is missing: the output.a is empty"),
-    ({"a": []}, ["a", "0"], "the output.a.0 is missing: the output.a has 0 items"),
-    ([1], [-1], "the output[-1] is missing: the output has 1 item"),
-    ([1], [True], "the output[True] is missing: the output has 1 item"),
-    ([1, 2, 3, 4], ["\u0663"], "the output.\\u0663 is missing: the output has 4 items"),
-    *(({True: "x", 0.0: "y"}, [part], f"the output{shown} is missing: the output has True, [\"0.0\"]")
-      for part, shown in ((0, "[0]"), (1, "[1]"), ("0", ".0"), ("1", ".1"))),
-    (Row("a"), ["__class__"], "the output.__class__ is missing: the output has name, tags"),
-    (PAGE, ["model_fields"], "the output.model_fields is missing: the output has title, lines"),
-    (ValueError("x"), ["args"], "the output.args is missing: the output is ValueError"),
-    (Pair(1, 2), ["first"], "the output.first is missing: the output has 2 items"),
-    ("text", [0], "the output[0] is missing: the output is 'text'"),
-    (1.5, ["real"], "the output.real is missing: the output is float"),
-    (dict.fromkeys("abcdefgh"), ["x"], "the output.x is missing: the output has a, b, c, d, e, f, g, h"),
-    (dict.fromkeys("abcdefghij"), ["x"],
-     "the output.x is missing: the output has a, b, c, d, e, f, g, h and 2 more"),
-    ({"in": [{}]}, ["in", 0, "a b", "c"], "the output.in[0].a b is missing: the output.in[0] is empty"),
-    ([1], ["9" * 5000], f"the output.{'9' * 37}... is missing: the output has 1 item"),
-    (Unfinished(), ["total"], "the output.total is missing: the output has total"),
-    (None, ["x"], "the output.x is missing: the output is null"),
-    ({"a\nb": 1}, ["c"], "the output.c is missing: the output has a\\nb"),
-]  # fmt: skip
+MISSING: list[tuple[Any, list[Any]]] = [
+    ({"a": 1}, ["b"]),
+    ({"a": {}}, ["a", "b", "c"]),
+    ({"a": []}, ["a", "0"]),
+    ([1], [-1]),
+    ([1], [True]),
+    ([1, 2, 3, 4], ["\u0663"]),
+    *(({True: "x", 0.0: "y"}, [part]) for part in (0, 1, "0", "1")),
+    (Row("a"), ["__class__"]),
+    (PAGE, ["model_fields"]),
+    (ValueError("x"), ["args"]),
+    (Pair(1, 2), ["first"]),
+    ("text", [0]),
+    (1.5, ["real"]),
+    (dict.fromkeys("abcdefgh"), ["x"]),
+    (dict.fromkeys("abcdefghij"), ["x"]),
+    ({"in": [{}]}, ["in", 0, "a b", "c"]),
+    ([1], ["9" * 5000]),
+    (Unfinished(), ["total"]),
+    (None, ["x"]),
+    ({"a\nb": 1}, ["c"]),
+    *((nested(length - 1), [0] * length) for length in (16, 17)),
+]
 
 
-@pytest.mark.parametrize(("value", "path", "message"), REFUSED)
-def test_where_there_is_nothing_it_says_what_there_is(value: Any, path: list[Any], message: str) -> None:
-    assert refusal(LookupError, extract_value, value, path) == message
+def test_where_there_is_nothing_it_says_what_there_is(snapshot: SnapshotAssertion) -> None:
+    messages = [refusal(LookupError, extract_value, value, path) for value, path in MISSING]
+    assert "\n".join(messages) + "\n" == snapshot
 
 
 def test_a_missing_name_of_a_mapping_that_makes_its_values_is_missing_and_is_not_made() -> None:

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from planning.tools import ToolSpec, tool
+from planning.tools import Tool, ToolSpec, tool
+from planning.tools.parameters.json_schema import SchemaModel
 from planning.tools.parameters.schema import parts
 from planning.workflow import Capabilities, validate_workflow
 
@@ -203,9 +204,26 @@ def test_what_it_takes_is_valid_step_by_step(data: st.DataObject, version: int) 
     assert {each.code for each in report.errors} - ACROSS == set()
 
 
+OF_OTHERS: dict[str, Any] = {
+    **{each: {} for each in ("if", "then", "else", "not", "contains", "propertyNames")},
+    **{each: {} for each in ("dependentSchemas", "dependentRequired", "dependencies", "patternProperties")},
+    **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems", "uniqueItems", "deprecated"), False),
+    **dict.fromkeys(("minContains", "maxContains", "minProperties", "maxProperties", "multipleOf"), 1),
+    **dict.fromkeys(("$id", "$comment", "title", "contentMediaType", "contentEncoding"), "x"),
+    "readOnly": True,
+    "writeOnly": False,
+    "examples": [],
+    "default": "x",
+    "discriminator": {"propertyName": "x"},
+}
+"""Keywords that the libraries refuse or pass over."""
+
+
 def test_it_has_only_what_every_library_reads() -> None:
     recursive = Capabilities(tools=[look, *TOOLS]).schema()
-    for schema in (KNOWN.schema(), KNOWN.schema(version=1), recursive):
+    parameters = SchemaModel({"type": "object", "properties": {"x": {"type": "string", **OF_OTHERS}}})
+    odd = Capabilities(tools=[Tool("odd", "", print, parameters=parameters)]).schema()
+    for schema in (KNOWN.schema(), KNOWN.schema(version=1), recursive, odd):
         nodes = list(parts(schema))
         keywords = set[str]().union(*nodes)
         assert keywords <= {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from types import MappingProxyType
 from typing import Any
 
 import jsonschema_rs
@@ -93,6 +92,7 @@ WRONG: dict[str, object] = {
     "several unknown fields": first(args={}, descripton="d", zzz=1),
     "a plan with an unknown field": {**second(), "objective": "x"},
     "a plan without a goal": {"schema_version": 2, "steps": []},
+    "a plan without steps but with other fields": {"schema_version": 2, "goal": "g", "note": 1, "more": [1]},
     "a timeout that is a text": second(timeout="5"),
     "an id of blanks": second(step_id=" "),
     "a plan without steps": {"goal": "g"},
@@ -135,6 +135,7 @@ ODD_STEPS: list[dict[str, Any]] = [
     {"step_id": "a", "type": "tol", "name": "n"},
     {"step_id": 1.0, "tool": "t", "parameters": {"x": 1}, "dependencies": [2, 3.0, 2.5, "b", True]},
     {"step_id": 1, "tool": ""},
+    {"step_id": 1, "tool": 5, "parameters": {"x": 1}},
     {"step_id": True, "tool": "t"},
     {"step_id": 1, "agent": "g"},
     {"step_id": 1, "agent": "g", "tool": "t"},
@@ -161,53 +162,15 @@ def test_what_cannot_be_read_of_a_step_is_not_guessed(snapshot: SnapshotAssertio
     assert findings_text(ODD, Capabilities()) == snapshot
 
 
-FULL = Workflow(
-    goal="g",
-    status="in_progress",
-    created_at="2024",
-    completed_at="2025",
-    owner="kim",
-    can_modify=False,
-    steps=(
-        WorkflowStep(
-            step_id="a",
-            description="d",
-            type="handler",
-            name="n",
-            inputs={"x": (1, MappingProxyType({"y": None}))},
-            outputs=("o", "p"),
-            depends_on=("b",),
-            expected_key="k",
-            output_path=("p", "q"),
-            done_check="True",
-            status="failed",
-            completed_at="2026",
-            skipped=True,
-        ),
-        WorkflowStep(step_id="b", description="é", agent="g", outputs=()),
-        WorkflowStep(step_id="c", description="think"),
-    ),
-)
-
-
-def test_a_workflow_is_written_in_one_way(snapshot: SnapshotAssertion) -> None:
-    text = dump_workflow(FULL)
-    assert text == snapshot
-    assert dump_workflow(validate_workflow(json.loads(text)).workflow) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ({1: 2}, "/steps/0/inputs: a field name is a value of type int, not a string"),
-        ({"x": {1}}, "/steps/0/inputs/x: a value of type set is not a JSON value"),
-        ({"x": float("inf")}, "/steps/0/inputs/x: inf is not a JSON value"),
-        ({"a/b": ["\ud800"]}, "/steps/0/inputs/a~1b/0: half of a surrogate pair"),
-    ],
-)
-def test_what_json_does_not_have_is_not_written(value: Any, message: str) -> None:
-    workflow = Workflow(steps=(WorkflowStep(step_id="a", description="d", inputs=value),))
-    assert refusal(ValueError, dump_workflow, workflow) == message
+def test_what_json_does_not_have_is_not_written() -> None:
+    values: tuple[Any, ...] = {1: 2}, {"x": {1}}, {"x": float("inf")}, {"a/b": ["\ud800"]}
+    steps = (WorkflowStep(step_id="a", description="d", inputs=value) for value in values)
+    assert [refusal(ValueError, dump_workflow, Workflow(steps=(step,))) for step in steps] == [
+        "/steps/0/inputs: a field name is a value of type int, not a string",
+        "/steps/0/inputs/x: a value of type set is not a JSON value",
+        "/steps/0/inputs/x: inf is not a JSON value",
+        "/steps/0/inputs/a~1b/0: half of a surrogate pair",
+    ]
 
 
 def test_of_a_long_list_the_first_thousand_items_are_looked_at_one_by_one() -> None:
@@ -222,13 +185,13 @@ def test_of_a_long_list_the_first_thousand_items_are_looked_at_one_by_one() -> N
     assert late.message == "an item behind the first 1,000 of a list has the wrong type"
 
 
-@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("more", [0, 2])
 def test_more_errors_than_are_written_out_are_one_error_more(more: int) -> None:
     found = findings({"plan": [1] * (MOST_ERRORS + more)})
     assert [each.code for each in found].count("wrong_type") == MOST_ERRORS
     assert [(each.hint, each.pointer) for each in found if each.code == "too_many_errors"] == [
         ("fix the errors above first", "/plan")
-    ] * more
+    ] * bool(more)
 
 
 KNOWN = Capabilities(tools={"search": lambda q: q}, handlers=["say"], agents=["writer"])
@@ -281,17 +244,6 @@ def test_a_tool_under_another_name_is_type_and_name_together(other: str, without
     steps = [{name: each[name] for name in each if name not in without} | {other: "search"} for each in STEPS]
     hint = 'write "type": "tool" and "name" instead'
     assert errors(steps) == at(*(f"/{index}/{other}" for index in range(3)), hint=hint)
-
-
-@given(st.data())
-def test_each_name_that_is_wrong_is_one_error_whatever_other_ones_are(data: st.DataObject) -> None:
-    steps, count = [], 0
-    for each in STEPS:
-        fields = data.draw(st.sets(st.sampled_from(sorted(OTHERS))))
-        names = {field: data.draw(st.sampled_from(OTHERS[field])) for field in sorted(fields)}
-        steps.append(renamed(each, **names))
-        count += len(names)
-    assert [code for code, _, _ in errors(steps)] == ["unknown_field"] * count
 
 
 def test_what_else_is_wrong_is_said_too() -> None:
@@ -416,3 +368,12 @@ def test_a_field_of_a_document_that_is_null_is_absent_for_the_schema_and_for_the
     assert told(validate_workflow(null)) == told(validate_workflow(absent))
     if field != "schema_version":  # which the validator assumes, with a warning
         assert validate_workflow(null).ok is is_published(2, null)
+
+
+def test_a_workflow_is_written_in_one_way(snapshot: SnapshotAssertion) -> None:
+    tool = {**TOOL, "inputs": {"x": [1, {"y": None}]}, "depends_on": ["b"]}
+    agent = {**AGENT, "step_id": "b", "description": "é", "outputs": [], "expected_key": "other"}
+    source = {**WHOLE, "steps": [tool, agent, {"step_id": "c", "description": "think"}]}
+    text = dump_workflow(validate_workflow(source).workflow)
+    assert text == snapshot
+    assert dump_workflow(validate_workflow(json.loads(text)).workflow) == text

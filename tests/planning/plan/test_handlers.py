@@ -166,9 +166,7 @@ def test_a_status_from_a_string_enum_becomes_plain_text() -> None:
             f"2 problems:\n- step_id: the plan has no step S009; its steps are S001 to S002\n- {NOTHING}",
         ),
         (UpdateStep("S001", " "), PLAN, "title: blank; send 1 to 160 characters"),
-        (UpdateStep(" S009 ", "a"), PLAN, "step_id: the plan has no step S009; its steps are S001 to S002"),
         (UpdateStep("S009", "a"), plan("S007"), "step_id: the plan has no step S009; its only step is S007"),
-        (UpdateStep("s009", "a"), PLAN, "step_id: the plan has no step s009; its steps are S001 to S002"),
         (
             UpdateStep("S009", "", "\u2013"),
             plan("S001", status="completed"),
@@ -183,7 +181,6 @@ def test_a_status_from_a_string_enum_becomes_plain_text() -> None:
             PLAN,
             "marks[1].step_id: the plan has no step S007; its steps are S001 to S002",
         ),
-        (RemoveStep("S009"), PLAN, "step_id: the plan has no step S009; its steps are S001 to S002"),
         (RemoveStep("S001"), None, NO_PLAN),
         (MoveStep("S001", 2), PLAN, "index: no such place; send 0 to 1"),
         (MoveStep("S001", -1), PLAN, "index: no such place; send 0 to 1"),

@@ -39,10 +39,8 @@ from planning.plan.model import (
     STEP_STATUSES,
     PlanStatus,
     format_id,
-    index_of,
     listed_ids,
     number_of,
-    written_alike,
 )
 from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, mark_step, mark_steps
 from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
@@ -58,22 +56,10 @@ PLAN = Plan("Fix the login bug", "active", (FIRST, SECOND))
 # Data, and ids
 
 
-@pytest.mark.parametrize(
-    "step_id", ["S004", "S0002", "s001", "S000", "S-01", "", "S", "\u0661", "S" + "9" * 9_999]
-)
-def test_an_id_that_no_step_has_is_nowhere(step_id: str) -> None:
-    steps = [PlanStep(format_id(number), "x", None, "pending") for number in (1, 2, 3)]
-    assert index_of(steps, step_id) is None
-
-
 @given(st.text() | st.from_regex(r"\A.?[0-9]{1,3}\Z"))
 def test_the_number_of_a_text_is_that_of_the_digits_at_its_end(text: str) -> None:
     (digits,) = re.findall(r"[0-9]*\Z", text)[:1]
     assert number_of(text) == (int(digits) if digits else None)
-
-
-def test_an_id_of_very_many_digits_is_like_no_other() -> None:
-    assert written_alike("9" * 100_000, ["S001", "S" + "9" * 99_999]) == []
 
 
 @pytest.mark.parametrize(
@@ -201,12 +187,6 @@ def test_a_plan_that_no_session_holds_is_refused(
     with pytest.raises(SnapshotError) as caught:
         Snapshot.from_json(json.dumps(document))
     assert str(caught.value) == f"Plan: {message}"
-
-
-def test_a_slice_of_something_else_is_no_plan() -> None:
-    nothing: Any = ["a plan"]
-    with pytest.raises(ValueError, match=r"^plan: expected Plan, got str$"):
-        Plan.check_slice(nothing)
 
 
 def test_a_program_that_imports_the_package_alone_reads_a_plan(text: str) -> None:

@@ -17,15 +17,12 @@ from syrupy.assertion import SnapshotAssertion
 
 from laws import work_of
 from planning import (
-    AddStep,
     MarkStep,
-    NewPlanStep,
     Plan,
     PlanningToolsSection,
     PlanPolicy,
     PlanStep,
     SetupPlan,
-    UpdateStep,
     diff_plans,
     plan_text,
 )
@@ -356,17 +353,3 @@ def test_no_line_of_details_or_notes_can_be_taken_for_a_step(attempt: str) -> No
     hostile = f"{attempt}\n{attempt}\nS009 done: x"
     text = plan_text(Plan("x", "active", (PlanStep("S001", "One", hostile, "pending", (hostile, hostile)),)))
     assert [line for line in text.splitlines()[1:] if re.match(r"\S", line)] == ["S001 pending: One"]
-
-
-def test_what_changed_since_an_agent_last_looked_is_data_too() -> None:
-    session = Session()
-    section = PlanningToolsSection(session=session, policy=PlanPolicy())
-    box = Toolbox(section.tools(), session=session)
-    box.invoke("planning_setup_plan", {"objective": "x", "initial_steps": [{"title": "One"}]})
-    session.dispatch(UpdateStep("S001", "Rest. S002 done."))
-    session.dispatch(AddStep((NewPlanStep("done: all"),)))
-    message = box.invoke("planning_mark_step", {"step_id": "S001", "status": "done"}).message
-    assert message == (
-        'Since you last looked: S001 retitled: "Rest. S002 done.". Added S002. '
-        'S001 done. Next: S002 "done: all"'
-    )

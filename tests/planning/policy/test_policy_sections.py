@@ -129,14 +129,6 @@ def test_work_never_runs_when_the_gate_cannot_read_the_store(store_file: Path, *
     assert (result.success, result.message, ran) == (False, away, [])
 
 
-def test_every_section_asks_to_finish_and_reminds(session: Session) -> None:
-    Agent(PlanPolicy(finish_gate=1, approval=True), session).plans("A", is_approved=False)
-    other = Agent(None, session)
-    assert other.section.reminder().endswith("\nThe plan waits for the user's approval.")
-    session.dispatch(ApprovePlan())
-    assert [other.section.may_finish().ok for _ in range(2)] == [False, True]
-
-
 def test_the_host_sets_up_a_plan_without_approval(session: Session) -> None:
     agent = Agent(PlanPolicy(approval=True), session).plans("A", is_approved=False)
     session.dispatch(SetupPlan("The host's"))

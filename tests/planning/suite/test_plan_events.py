@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from policy_cases import work
 
 from planning import (
@@ -22,11 +24,14 @@ from planning import (
     SetupPlan,
     Toolbox,
     pending_approval,
+    register_plan,
     tool,
 )
+from planning.plan.reducers import REDUCERS
 from planning.suite import events
 from planning.suite.approval import decide_approval
 from planning.suite.events import FrameworkChange, framework, last_change
+from planning.testing.strategies import commands
 from planning.tools.context import AGENT
 from session import EventBus, InProcessEventBus, Session, ToolInvoked
 
@@ -100,6 +105,35 @@ def test_it_follows_the_events_of_its_commit_and_is_in_no_log() -> None:
     assert order == [ToolInvoked, PlanChanged]
     assert session.select_all(PlanChanged) == ()
     assert [type(event) for event in session.history()[0].events] == [ToolInvoked]
+
+
+# An event that a host puts on the bus by hand, with a command as its value
+
+
+@pytest.mark.parametrize("value", [MarkStep("S001", None), AddStep(None), MarkStep("S009", "done"), object()])  # type: ignore[arg-type]
+def test_a_value_that_the_plan_does_not_take_leaves_it_as_it_was(value: Any, session: Session) -> None:
+    register_plan(session)
+    session.dispatch(SETUP)
+    plan = session.select_latest(Plan)
+    event = ToolInvoked("by_hand", None, None, value, session_id=session.session_id)
+    assert session.bus.publish(event).ok
+    assert session.select_latest(Plan) is plan
+
+
+@given(st.data())
+def test_any_sequence_of_commands_is_reduced_as_the_reducers_say(data: st.DataObject) -> None:
+    session = Session()
+    register_plan(session)
+    slice_: tuple[Plan, ...] = ()
+    count = data.draw(st.integers(1, 6))
+    for _ in range(count):
+        command = data.draw(commands(slice_[-1] if slice_ else None))
+        event = ToolInvoked("by_hand", None, None, command, session_id=session.session_id)
+        assert session.bus.publish(event).ok
+        assert session.select_latest(ToolInvoked) is event
+        slice_ = REDUCERS[type(command)](slice_, command) if type(command) in REDUCERS else slice_
+        assert session.select_all(Plan) == slice_
+    assert session.version == count
 
 
 # Changes that an agent of a framework makes carry where in it they were made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, PlanStep, SetupPlan, ToolError, register_plan
+from planning import MarkStep, NewPlanStep, Plan, PlanStep, SetupPlan, ToolError
 from planning.plan.commands import MarkSteps
 from planning.suite.mirror import PlanMirror, shows
 from session import Session
@@ -101,12 +101,6 @@ def test_marks_are_one_change_by_the_index_of_the_step_and_what_others_add_or_ma
     assert mirror.plan is plan
     assert marked(mirror, session)
     assert session.version == version + 1
-
-
-def test_no_policy_refuses_what_has_happened(mirror: PlanMirror, session: Session) -> None:
-    register_plan(session, PlanPolicy(most_in_progress=1))
-    assert (begin(mirror, session), mirror.problem) == (True, None)
-    assert marked(mirror, session, (0, "in_progress", None), (1, "in_progress", None))
 
 
 def test_finished_work_completes_the_plan_with_its_open_steps_as_they_are(

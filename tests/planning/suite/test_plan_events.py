@@ -28,7 +28,6 @@ from planning import (
     tool,
 )
 from planning.plan.reducers import REDUCERS
-from planning.suite import events
 from planning.suite.approval import decide_approval
 from planning.suite.events import FrameworkChange, framework, last_change
 from planning.testing.strategies import commands
@@ -173,14 +172,11 @@ def test_the_last_change_of_each_place_is_kept_in_the_order_of_the_changes(
     assert last_change(session, "bench:3") is None
 
 
-def test_of_very_many_places_the_latest_are_kept(
-    monkeypatch: pytest.MonkeyPatch, session: Session, toolbox: Toolbox
-) -> None:
-    monkeypatch.setattr(events, "MOST_PLACES", 3)  # in place of a thousand
-    for number in range(5):
-        with at(session, f"bench:{number}", "a"):
-            toolbox.call("planning_setup_plan", GIVEN)
-    assert [place for place, *_ in changes(session)] == ["bench:2", "bench:3", "bench:4"]
+def test_of_more_than_a_thousand_places_the_latest_are_kept(session: Session) -> None:
+    register_plan(session)
+    for number in range(1_002):
+        session.publish(FrameworkChange(place=f"bench:{number}", at="a", version=number, start=0))
+    assert [place for place, *_ in changes(session)] == [f"bench:{number}" for number in range(2, 1_002)]
 
 
 def test_what_a_policy_records_of_an_agent_and_what_a_user_decides_is_marked_too(session: Session) -> None:

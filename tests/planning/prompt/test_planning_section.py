@@ -54,9 +54,7 @@ def test_strategies_differ_in_the_mindset_paragraph_alone(session: Session) -> N
     ("spelled", "strategy"),
     [
         ("react", PlanningStrategy.REACT),
-        ("REACT", PlanningStrategy.REACT),
         ("plan-act-reflect", PlanningStrategy.PLAN_ACT_REFLECT),
-        ("Plan_Act_Reflect", PlanningStrategy.PLAN_ACT_REFLECT),
         ("par", PlanningStrategy.PLAN_ACT_REFLECT),
         ("GDRS", PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE),
         ("goal-decompose-route-synthesise", PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE),

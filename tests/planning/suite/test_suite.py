@@ -379,15 +379,6 @@ def latest(session: Session) -> Plan:
     return plan
 
 
-def accepted(result: ToolResult) -> ToolResult:
-    assert result.success, result.message
-    return result
-
-
-def counted(number: int) -> list[str]:
-    return [f"S{place:03d}" for place in range(1, number + 1)]
-
-
 @pytest.mark.usefixtures("switch_often")
 def test_no_update_of_many_writers_is_lost(toolbox: Toolbox, session: Session) -> None:
     toolbox.invoke("planning_setup_plan", SetupPlan("Many hands"))
@@ -395,11 +386,11 @@ def test_no_update_of_many_writers_is_lost(toolbox: Toolbox, session: Session) -
     def writer(name: str) -> None:
         for turn in range(ROUNDS):
             title = f"{name} {turn}"
-            added = accepted(toolbox.call("planning_add_step", {"steps": [{"title": title}]}))
-            step_id = added.message.removeprefix("Added ").removesuffix(".")
+            message = toolbox.call("planning_add_step", {"steps": [{"title": title}]}).message
+            step_id = message.removeprefix("Added ").removesuffix(".")
             assert {step.title for step in latest(session).steps if step.step_id == step_id} == {title}
             mark = {"step_id": step_id, "status": "done", "note": title}
-            accepted(toolbox.call("planning_mark_step", mark))
+            assert toolbox.call("planning_mark_step", mark).success
             seen = latest(session).steps[int(step_id[1:]) - 1]
             assert (seen.step_id, seen.status, seen.notes) == (step_id, "done", (title,))
             # The plan is complete whenever all steps are done just then; reopened, it takes more.
@@ -412,7 +403,8 @@ def test_no_update_of_many_writers_is_lost(toolbox: Toolbox, session: Session) -
             begun.result()
 
     plan = latest(session)
-    assert [step.step_id for step in plan.steps] == counted(WRITERS * ROUNDS + 1)
+    ids = [f"S{place:03d}" for place in range(1, WRITERS * ROUNDS + 2)]
+    assert [step.step_id for step in plan.steps] == ids
     titles = [step.title for step in plan.steps[1:]]
     assert sorted(titles) == sorted(f"writer {n} {turn}" for n in range(WRITERS) for turn in range(ROUNDS))
     assert all(step.status == "done" and step.notes == (step.title,) for step in plan.steps[1:])

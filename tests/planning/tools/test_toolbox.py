@@ -291,14 +291,6 @@ def test_a_call_is_one_structured_line_without_its_arguments_and_the_text_of_its
     assert "zq4711" not in f"{vars(record)}{vars(other)}{caplog.text}"
 
 
-@pytest.mark.parametrize("entry", ["call", "acall", "invoke", "ainvoke"])
-def test_a_tool_sees_the_context_of_its_call(entry: str) -> None:
-    def look(context: ToolContext) -> Any:
-        return dict(context.values)
-
-    assert through(entry, tool(look), context={"trace_id": 1}).value == {"trace_id": 1}
-
-
 # Identifiers: a tool that requires one is not called before somebody is named
 
 

@@ -142,6 +142,20 @@ def test_tools_come_in_any_form_in_which_they_are_declared() -> None:
     )
 
 
+def test_a_registry_is_read_at_each_rendering() -> None:
+    registry = ToolRegistry()
+    section = ToolAwarenessSection(tools=registry)
+    registry.register_tool(Tool("find", "Find it.", lambda: None))
+    assert section.body() == ToolAwarenessSection(tools=[Fake()]).body()
+
+
+def test_a_tool_in_place_of_several_is_refused() -> None:
+    one: Any = Fake()
+    with pytest.raises(TypeError) as caught:
+        ToolAwarenessSection(tools=one)
+    assert str(caught.value) == "tools must be an iterable of tools, got one Fake"
+
+
 # Arguments in a few words
 
 

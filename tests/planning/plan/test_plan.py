@@ -8,6 +8,7 @@ import pickle
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import reduce
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from naive_plan import Call, reference, turns
 from planning import (
     AddStep,
     ClearPlan,
@@ -328,6 +330,27 @@ def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data:
     slice_: tuple[Plan, ...] = (plan,)
     assert mark_steps(slice_, MarkSteps(tuple(marks))) == reduce(mark_step, marks, slice_)
 
+
+# The naive plan
+
+
+def test_the_tools_do_what_the_model_does() -> None:
+    reached = Counter[str]()
+
+    @settings(max_examples=max(100, 3 * settings().max_examples))
+    @given(turns())
+    def check(history: list[list[Call]]) -> None:
+        reference([call for turn in history for call in turn], reached)
+
+    check()
+    names = [tool.name for tool in planning_tools(Session())]
+    calls = [f"{name} {verdict}" for name in names for verdict in ("accepted", "refused")]
+    kinds = ["became active", "became completed", "became abandoned", "changed nothing"]
+    texts = ["a text too long", "a text of another language", "the longest text", "JSON that was repaired"]
+    assert [each for each in (*calls, *kinds, *texts) if not reached[each]] == []
+
+
+# Commands that are dispatched without a handler
 
 of: Any = commands_of_a_plan  # also what type hints refuse
 LONG = "x" * 513

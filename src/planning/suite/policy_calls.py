@@ -6,7 +6,7 @@ what they entail are commands of its own, dispatched after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -48,7 +48,6 @@ from planning.tools.parameters.signature import read_signature
 from planning.tools.pipeline import background
 from session import Session, ToolFailed, ToolInvoked, Transaction
 
-_STEPS: Final[Mapping[type, str]] = {SetupPlan: "initial_steps", AddStep: "steps"}
 _NO_EVIDENCE: Final = Extras()
 
 
@@ -218,7 +217,7 @@ class PolicyCalls:
                 return _NO_EVIDENCE
             evidence = [getattr(sent, "evidence", ()) for _, sent in _pair(marks, params)]
             return Extras(evidence, (), accepted, self.rules.note)
-        steps = getattr(params, _STEPS.get(type(command), ""), ())
+        steps = getattr(params, "initial_steps", None) or getattr(params, "steps", ())
         clears = "planning_clear_plan" in self.policy.names
         return Extras(depends_on=[getattr(step, "depends_on", ()) for step in steps], clears=clears)
 

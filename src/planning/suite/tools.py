@@ -327,7 +327,7 @@ def _in_transaction(
                 session.refresh(PATIENCE)
             plan: Any = session.select_latest(Plan)
             command = handler(params, plan)  # refuses if there is none
-            message = reply(command, plan, plan, session.select_latest(PlanFacts))
+            message = reply(command, plan, facts=session.select_latest(PlanFacts))
             return ToolResult(True, message, plan, None, None, perf_counter() - started)
 
     if reads:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from contextlib import closing
@@ -16,6 +17,7 @@ from policy_cases import EVERYTHING, Agent
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
+    MarkStep,
     Plan,
     PlanningToolsSection,
     PlanPolicy,
@@ -176,11 +178,43 @@ def test_what_verify_says_decides_about_text(
         assert {key: value for key, value in found["steps"][0].items() if key == "proof"} == proof
 
 
-def test_the_host_reads_what_verify_returned() -> None:
-    agent = Agent(PlanPolicy(evidence="required", verify=lambda _step, _text: "yes")).plans("A")
+async def is_late(_step: Any, _text: str) -> bool:
+    await asyncio.sleep(20)
+    return True
+
+
+LATE = "verify took longer than 0.05 s and timed out; call it again, or continue without it"
+
+
+@pytest.mark.parametrize(
+    ("verify", "cause"),
+    [
+        (lambda _step, _text: "yes", "verify returned str, not a bool"),
+        (lambda _step, _text: sleep(1), LATE),
+        (is_late, LATE),
+    ],
+)
+def test_the_host_reads_why_evidence_could_not_be_checked(verify: Any, cause: str) -> None:
+    agent = Agent(PlanPolicy(evidence="required", verify=verify, verify_timeout=0.05)).plans("A")
     with pytest.raises(ToolError) as caught:
         agent.toolbox.invoke("planning_mark_step", {"step_id": 1, "status": "done", "evidence": ["seen"]})
-    assert repr(caught.value.__cause__) == "TypeError('verify returned str, not a bool')"
+    assert str(caught.value.__cause__) == cause
+
+
+def test_a_command_from_python_may_come_without_evidence() -> None:
+    agent = Agent(PlanPolicy(evidence="required", verify=lambda *_: True)).plans("A")
+    with pytest.raises(ToolError) as caught:
+        agent.toolbox.invoke("planning_mark_step", MarkStep("S001", "done"))
+    assert str(caught.value) == (
+        "S001 needs evidence; call a tool that does the work of S001 first, or send text that shows it"
+    )
+
+
+def test_no_tool_is_named_that_the_agent_does_not_have() -> None:
+    agent = Agent(PlanPolicy(tools=("setup", "mark"), replace="refuse_unfinished")).plans("A")
+    assert agent.call("setup_plan", objective="x") == (
+        "Refused, nothing changed. S001 is not done; finish the plan before you set up another"
+    )
 
 
 def test_verify_is_asked_for_each_text_of_each_step() -> None:
@@ -237,7 +271,7 @@ def test_marks_as_text_are_read_as_an_array_is(form: Any, *, is_text: bool) -> N
     box = Agent(PlanPolicy(batch_marks=True)).plans("A").toolbox
     arguments = {"marks": form}
     result = box.call("planning_mark_step", json.dumps(arguments) if is_text else arguments)
-    assert result.message == "S001 in_progress."
+    assert (result.message, result.value) == ("S001 in_progress.", MarkStep("S001", "in_progress"))
 
 
 @pytest.mark.parametrize("evidence", ["C1", "c01", ["C1"], '["C1"]'])

@@ -48,7 +48,7 @@ def finished(mirror: PlanMirror, session: Session) -> bool:
     ids=["no plan", "an abandoned plan", "a completed plan", "the plan of an earlier run"],
 )
 def test_new_work_sets_its_plan_up(there: Plan | None, mirror: PlanMirror, session: Session) -> None:
-    assert (session.select_all(Plan), session.version, mirror.plan) == ((), 0, None)
+    assert (session.select_all(Plan), session.version, mirror.plan, mirror.problem) == ((), 0, None, None)
     if there is not None:
         session.dispatch(there)
     assert begin(mirror, session)

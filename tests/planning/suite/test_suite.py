@@ -29,7 +29,9 @@ from planning import (
     SetupPlan,
     Toolbox,
     ToolValidationError,
+    UpdateStep,
 )
+from planning.plan.commands import MarkSteps
 from planning.plan.facts import PlanFacts
 from planning.plan.reducers import REDUCERS
 from planning.suite.tools import planning_tools, register_plan
@@ -76,6 +78,7 @@ def test_a_result_and_its_event_carry_the_normalised_command(toolbox: Toolbox, s
         assert (event.session_id, event.result) == (session.session_id, result)
         kept = {name: getattr(event, name) for name in ("call_id", "actor", "idempotency_key")}
         assert kept == {"call_id": None, "actor": None, "idempotency_key": None, **ids}
+        assert (event.fingerprint is None) is ("idempotency_key" not in ids)
         session.dispatch(MarkStep("S001", "pending"))
 
 
@@ -252,15 +255,49 @@ def test_a_call_that_changes_nothing_says_so(
         assert [type(event) for event in change.events] == [ToolInvoked]
 
 
-def test_a_done_step_takes_more_evidence() -> None:
-    agent = Agent(PlanPolicy(evidence="required")).plans("Look")
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_a_done_step_takes_more_evidence(is_batch: bool) -> None:
+    agent = Agent(PlanPolicy(evidence="required", batch_marks=True)).plans("Look")
     agent.mark(1, "in_progress")
     agent.call("work")
     agent.mark(1, "done", "C1")
     agent.call("work")
-    assert agent.mark(1, "done", "C1", "C2") == "S001 is already done. Plan completed."
+    mark = {"step_id": 1, "status": "done", "evidence": ["C1", "C2"]}
+    said = agent.call("mark_step", **({"marks": [mark]} if is_batch else mark))
+    assert said == "S001 is already done. Plan completed."
     facts = agent.session.select_latest(PlanFacts)
     assert facts is not None and facts.proofs["S001"].evidence == ("C1", "C2")
+
+
+def test_an_event_has_the_plans_own_commands_without_what_a_policy_added() -> None:
+    policy = PlanPolicy(dependencies=True, batch_marks=True, evidence="required", agent_edits=True)
+    agent = Agent(policy)
+    begin = {"step_id": "S001", "status": "in_progress", "note": "n"}
+    two = [MarkStep("S001", "blocked"), MarkStep("S002", "blocked")]
+    calls: list[tuple[str, dict[str, Any], Any]] = [
+        ("setup_plan", {"objective": "o", "initial_steps": [{"title": "A", "details": "a"},
+                                                            {"title": "B", "depends_on": [1]}]},
+         SetupPlan("o", (NewPlanStep("A", "a"), NewPlanStep("B")))),
+        ("add_step", {"steps": [{"title": "C", "details": "c", "depends_on": ["A"]}]},
+         AddStep((NewPlanStep("C", "c"),))),
+        ("update_step", {"step_id": "S001", "title": "D", "details": "d"}, UpdateStep("S001", "D", "d")),
+        ("mark_step", {"marks": [begin]}, MarkStep("S001", "in_progress", "n")),
+        ("mark_step", {"marks": [{"step_id": each.step_id, "status": "blocked"} for each in two]},
+         MarkSteps(tuple(two))),
+    ]  # fmt: skip
+    for name, arguments, command in calls:
+        agent.call(name, **arguments)
+        event = agent.session.select_latest(ToolInvoked)
+        assert event is not None
+        assert (event.params, event.value) == (command, command)
+
+
+def test_with_a_policy_too_what_is_no_step_is_refused() -> None:
+    steps: Any = (NewPlanStep("a"), "b")
+    for policy in (PlanPolicy(), PlanPolicy(dependencies=True)):
+        with pytest.raises(ToolValidationError) as caught:
+            Agent(policy).toolbox.invoke("planning_setup_plan", SetupPlan("x", steps))
+        assert str(caught.value) == "initial_steps[1]: expected a NewPlanStep, got str"
 
 
 def test_the_examples_of_edits_are_what_they_answer(session: Session) -> None:
@@ -410,6 +447,27 @@ def test_no_update_of_many_writers_is_lost(toolbox: Toolbox, session: Session) -
     assert all(step.status == "done" and step.notes == (step.title,) for step in plan.steps[1:])
     assert len(session.select_all(ToolInvoked)) == 2 + 3 * WRITERS * ROUNDS
     assert replayed(session) == plan
+
+
+def test_a_read_does_not_wait_for_another_thread_that_holds_the_session(
+    toolbox: Toolbox, session: Session
+) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix"))
+    begun, go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with session.transaction():
+            begun.set()
+            go.wait(20)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert begun.wait(20)
+    message = toolbox.call("planning_read_plan").message
+    is_held = holder.is_alive()
+    go.set()
+    holder.join()
+    assert (message, is_held) == ("Fix (active, 0 of 0 done)", True)
 
 
 def test_a_change_waits_for_another_thread_that_changes_the_plan(toolbox: Toolbox, session: Session) -> None:

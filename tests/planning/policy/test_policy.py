@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from contextlib import closing
 from pathlib import Path
 from time import sleep
@@ -224,11 +225,29 @@ def test_verify_is_asked_for_each_text_of_each_step() -> None:
         asked.append((step.step_id, text))
         return True
 
-    agent = Agent(PlanPolicy(evidence="required", verify=verify, batch_marks=True)).plans("A", "B")
-    marks = [{"step_id": 1, "status": "done", "evidence": ["a", "b"]},
-             {"step_id": 2, "status": "done", "evidence": ["c"]}]  # fmt: skip
-    assert agent.call("mark_step", marks=marks) == "S001 to S002 done. Plan completed."
+    agent = Agent(PlanPolicy(evidence="required", verify=verify, batch_marks=True)).plans("A", "B", "C")
+    agent.call("work")
+    marks = [{"step_id": 1, "status": "done", "evidence": ["a", "C1", "b"]},
+             {"step_id": 2, "status": "done", "evidence": ["c"]},
+             {"step_id": 3, "status": "blocked", "evidence": ["d"]}]  # fmt: skip
+    said = "S001 to S002 done, S003 blocked. No other step is open."
+    assert agent.call("mark_step", marks=marks) == said
+    agent.mark(3, "done", "C2")  # there is no such call
     assert asked == [("S001", "a"), ("S001", "b"), ("S002", "c")]
+
+
+def test_verify_does_not_hold_the_event_loop() -> None:
+    go = threading.Event()
+    agent = Agent(PlanPolicy(evidence="required", verify=lambda *_: go.wait(10))).plans("A")
+    arguments = {"step_id": 1, "status": "done", "evidence": ["seen"]}
+
+    async def main() -> str:
+        call = asyncio.ensure_future(agent.toolbox.acall("planning_mark_step", arguments))
+        await asyncio.sleep(0.01)
+        go.set()
+        return (await call).message
+
+    assert asyncio.run(main()) == "S001 done. Plan completed."
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def test_the_plan_is_read_also_from_a_store_that_takes_no_change() -> None:
             "One (active, 0 of 1 done)\nS001 pending: Look",
             session.select_latest(Plan),
         )
-        assert session.version == version
+        assert (session.version, 0 < result.elapsed < 20) == (version, True)
         assert not toolbox.call("planning_clear_plan").success
     session.dispatch(ClearPlan())
     assert toolbox.call("planning_read_plan").message == "One (abandoned, 0 of 0 done)"

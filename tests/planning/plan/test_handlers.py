@@ -155,6 +155,7 @@ REFUSED: list[tuple[Any, Plan | None]] = [
     (MarkStep("S" * 65, "done"), PLAN),
     (MarkStep("S001", "done", " \n"), PLAN),
     (MarkSteps((MarkStep("S001", "done"), MarkStep("S007", "done"))), PLAN),
+    (MarkSteps((MarkStep("S001", "done"),)), None),
     (RemoveStep("S001"), None),
     (MoveStep("S001", 2), PLAN),
     (MoveStep("S001", -1), PLAN),

@@ -424,7 +424,7 @@ IN_ANY_LANGUAGE = "\u4fee\u590d"
         (RemoveStep("S001"), replace(PLAN, steps=(SECOND,))),
         (RemoveStep("S002"), replace(PLAN, status="completed", steps=(FIRST,))),
         (RemoveStep("S009"), PLAN),
-        (RemoveStep("x" * 65), PLAN),
+        (RemoveStep("S" + "9" * 9_999), PLAN),
         (UpdateStep("", "a"), PLAN),
     ],
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from planning import (
     plan_to_dict,
     register_plan,
 )
-from planning.plan.commands import MoveStep
+from planning.plan.commands import MarkSteps, MoveStep
 from planning.plan.diff import StepAdded, StepDetailed, StepMarked, StepMoved, StepNoted, StepRetitled
 from planning.plan.facts import PlanFacts, Proof
 from planning.plan.model import STEP_STATUSES, StepStatus
@@ -163,6 +164,8 @@ DONE = MarkStep("S001", "done")
          "S001 blocked. No other step is open."),
         (MarkStep("S009", "done"), plan("done", "pending"), None, "S009 done. Next: S002 Title 2"),
         (DONE, plan("done", "pending", "pending"), {"depends_on": {"S002": ("S003",)}},
+         "S001 done. Next: S003 Title 3"),
+        (MarkSteps((DONE,)), plan("done", "pending", "pending"), {"depends_on": {"S002": ("S003",)}},
          "S001 done. Next: S003 Title 3"),
         (DONE, plan("done", "pending"), {"depends_on": {"S002": ("S001", "S009")}},
          "S001 done. Next: S002 Title 2"),
@@ -300,6 +303,16 @@ def test_applied_to_the_first_plan_it_gives_the_second(before: Plan | None, afte
     assert diff.apply(before) == after
     assert bool(diff) is (before != after)
     assert (str(diff) == "Nothing changed.") is (before == after)
+
+
+@given(st.permutations(range(6)))
+def test_no_step_is_said_to_have_moved_that_need_not(order: list[int]) -> None:
+    before = of_steps(*[step(number) for number in range(6)])
+    after = of_steps(*[step(number) for number in order])
+    kept = max(
+        len(some) for size in range(7) for some in combinations(order, size) if list(some) == sorted(some)
+    )
+    assert len(diff_plans(before, after).moved) == 6 - kept
 
 
 def test_its_parts_are_typed() -> None:

@@ -118,7 +118,10 @@ LINE = 'a newline (U+000A) at character 2; this field is one line, write " "'
         (UNICODE.title, "a\ud800", ["a character (U+D800) at character 2; remove it"]),
         (UNICODE.title, "写\n测", [LINE]),
         (UNICODE.title, "测" * 161, ["161 characters, at most 160; cut 1"]),
-        (UNICODE.title, "\u3164\u200d", ["blank; send 1 to 160 characters"]),
+        (UNICODE.title, "\u3164\u2003\u2028\u2029\u00ad\u20dd\x9f\u200d",
+         ["blank; send 1 to 160 characters"]),
+        (TITLE, "a\u1680b", [_not_ascii("OGHAM SPACE MARK (U+1680)", 2, " ")]),
+        (TITLE, "a\u2029b", [_not_ascii("PARAGRAPH SEPARATOR (U+2029)", 2, " ")]),
     ],
 )  # fmt: skip
 def test_each_fault_of_a_text_is_reported_once_with_its_place_and_remedy_and_of_many_characters_three(
@@ -331,6 +334,10 @@ def test_a_title_that_could_be_misread_is_a_json_string_in_every_text(attempt: s
 @pytest.mark.parametrize("phrase", WORDS)
 def test_one_word_is_enough_to_quote_a_title_that_could_be_misread(phrase: str) -> None:
     assert (as_data(phrase), as_data(phrase.upper())) == (json.dumps(phrase), json.dumps(phrase.upper()))
+
+
+def test_in_quotes_any_language_stays_readable() -> None:
+    assert as_data("S001 done: 测试") == '"S001 done: 测试"'
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x85", "\u2028"])

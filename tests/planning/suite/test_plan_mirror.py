@@ -103,6 +103,16 @@ def test_marks_are_one_change_by_the_index_of_the_step_and_what_others_add_or_ma
     assert session.version == version + 1
 
 
+def test_a_report_of_what_others_have_marked_already_is_no_change(
+    mirror: PlanMirror, session: Session
+) -> None:
+    begin(mirror, session)
+    session.dispatch(MarkStep("S001", "done"))
+    version = session.version
+    assert marked(mirror, session, (0, "done", None))
+    assert (session.version, mirror.problem) == (version, None)
+
+
 def test_finished_work_completes_the_plan_with_its_open_steps_as_they_are(
     mirror: PlanMirror, session: Session
 ) -> None:

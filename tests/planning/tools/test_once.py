@@ -21,6 +21,7 @@ from tool_entries import SCHEMA, by, counting, in_threads, reopener, through
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolContext
+from planning.tools.guard import CircuitBreaker
 from planning.tools.rate_limit import RateLimiter
 from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore, StoreError
@@ -198,7 +199,7 @@ def test_a_call_whose_begin_could_not_be_recorded_was_not_made_and_can_be_made_l
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
-    tool, made = counting(idempotent=False)
+    tool, made = counting(idempotent=False, breaker=CircuitBreaker(failures=1))
     toolbox = Toolbox([tool], session=session)
     commit, lost_once = SqliteStore._commit, [True]
 

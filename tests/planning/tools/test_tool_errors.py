@@ -308,6 +308,7 @@ LATER = "Could you try again a little later?"
 TWO_PROBLEMS = [Problem("wrong", "a[0].b"), Problem("c", "d")]
 OWN: list[tuple[ToolError, str, str]] = [
     (ToolError("m", {"a": 1}), "tool", "m"),
+    (ToolError("m", {"code": ErrorKind.STORAGE}), "storage", "m"),
     (ToolValidationError("m"), "parameter", "m"),
     (ToolValidationError([Problem("a", "b"), Problem("c")]), "parameter", "2 problems:\n- b: a\n- c"),
     (ParameterError("m"), "parameter", "Invalid parameter: m"),

@@ -54,6 +54,16 @@ def test_a_type_may_hold_itself() -> None:
     ]
 
 
+@attrs.define
+class Renamed:
+    _size: int
+    kind: str = attrs.field(default="a", alias="sort")
+
+
+def test_the_fields_of_a_class_are_sent_by_their_names_whatever_its_constructor_calls_them() -> None:
+    assert decode(Renamed, {"_size": 1, "kind": "b"}) == Renamed(size=1, sort="b")
+
+
 def connected(to: sqlite3.Connection) -> None: ...
 
 

@@ -368,6 +368,10 @@ def test_a_type_is_published_as_it_is_declared(hint: Any, published: dict[str, A
         assert model.schema()["properties"] == {"x": published}
 
 
+def test_the_docstring_of_a_record_is_not_published() -> None:
+    assert model_of(Point).schema() == RECORD
+
+
 OPTIONAL_RECORD = {**RECORD, "properties": {"size": {"type": "integer"}, "word": {"type": "string"}}}
 NONE_OR = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 

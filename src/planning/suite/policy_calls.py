@@ -217,7 +217,7 @@ class PolicyCalls:
                 return _NO_EVIDENCE
             evidence = [getattr(sent, "evidence", ()) for _, sent in _pair(marks, params)]
             return Extras(evidence, (), accepted, self.rules.note)
-        steps: Sequence[Any] = getattr(params, "initial_steps", None) or getattr(params, "steps", ())
+        steps = getattr(params, "initial_steps", ()) or getattr(params, "steps", ())
         clears = "planning_clear_plan" in self.policy.names
         return Extras(depends_on=[getattr(step, "depends_on", ()) for step in steps], clears=clears)
 

@@ -344,6 +344,8 @@ def two(_step: object, _text: str) -> bool:
         ({"stale_after": 3}, {}, {"stale_after": 3}),
         ({}, {"stale_after": 3}, {"stale_after": 3}),
         ({"stale_after": 3}, {"stale_after": 2}, {"stale_after": 2}),
+        ({"most_in_progress": 1}, {"most_in_progress": 2}, {"most_in_progress": 1}),
+        ({"most_in_progress": 2}, {"most_in_progress": 1}, {"most_in_progress": 1}),
         ({"finish_gate": 3}, {}, {"finish_gate": 3}),
         ({"finish_gate": 2}, {"finish_gate": 3}, {"finish_gate": 3}),
         ({"text": "unicode", "tools": ("mark",)}, {"batch_marks": True, "agent_edits": True},

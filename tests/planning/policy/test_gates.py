@@ -214,6 +214,13 @@ def test_the_agent_is_told_to_ask_for_what_the_user_has_to_approve() -> None:
     assert agent.call("update_step", step_id="S001", details="In town") == "S001 updated."
 
 
+def test_to_approve_once_more_changes_nothing() -> None:
+    agent = Agent(POLICY).plans("A")
+    version = agent.session.version
+    agent.session.dispatch(ApprovePlan())
+    assert agent.session.version == version
+
+
 def after(agent: Agent, *calls: Call | ApprovePlan | RejectPlan) -> Agent:
     """The agent, after its calls and commands of the host."""
     for each in calls:

@@ -267,6 +267,8 @@ def test_a_mark_among_several_that_says_what_is_so_needs_no_evidence() -> None:
     agent.call("work")
     agent.mark("S001", "done", "C1")
     assert agent.marks(("S001", "done"), ("S002", "in_progress")) == "S001 done, S002 in_progress."
+    unproved = agent.marks(("S001", "done"), ("S002", "done"))
+    assert unproved.startswith("Refused, nothing changed. S002 needs evidence; ")
     noted = {"step_id": "S001", "status": "done", "note": "Seen"}
     assert agent.call("mark_step", marks=[noted]) == (
         "Refused, nothing changed. S001 needs evidence; send evidence with a call made since it began:"

@@ -179,11 +179,10 @@ def test_the_plan_is_read_also_from_a_store_that_takes_no_change() -> None:
 
 
 def test_a_malformed_call_is_refused_also_where_the_store_cannot_be_read(path: Path) -> None:
-    store = SqliteStore(path)
-    session = Session(session_id="s", store=store)
+    session = Session(session_id="s", store=SqliteStore(path))
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     toolbox.call("planning_setup_plan", {"objective": "One", "initial_steps": ["Look"]})
-    store.close()
+    path.write_bytes(b"overwritten" * 1_000)
     assert toolbox.call("planning_mark_step", {"step_id": "S001"}).message == (
         "Refused, nothing changed. status: missing; send one of pending, in_progress, blocked, done"
     )

@@ -182,6 +182,7 @@ def nested(kind: str, of: str, levels: int) -> dict[str, Any]:
         ({"type": "array"}, "array"),
         ({"type": "array", "items": TEXT}, "array of string"),
         ({"type": "array", "items": {"enum": ["a", "b"]}}, 'array of ("a" | "b")'),
+        ({"type": "array", "items": {"type": ["string", "null"]}}, "array of (string or null)"),
         (nested("array", "items", 3), "array of array of array of string"),
         (nested("array", "items", 4), "array of array of array of array"),
         ({"anyOf": [nested("array", "items", 4), {}]}, "array of array of array or any value"),

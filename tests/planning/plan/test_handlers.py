@@ -224,10 +224,10 @@ def test_the_shape_of_a_status_is_forgiven(given: Any, recorded: Any) -> None:
         *[
             (synonym, f"'{synonym}' is unknown; did you mean {meant}?")
             for meant, synonyms in {
-                "done": ("completed", "Complete", "finished"),
-                "blocked": ("cancelled", "canceled", "on-hold"),
-                "in_progress": ("started",),
-                "pending": ("to do", "not_started"),
+                "done": ("completed", "Complete", "resolved"),
+                "blocked": ("waiting", "canceled", "on-hold", "failed"),
+                "in_progress": ("started", "running"),
+                "pending": ("todo", "to do", "not_started"),
             }.items()
             for synonym in synonyms
         ],

@@ -412,6 +412,8 @@ IN_ANY_LANGUAGE = "\u4fee\u590d"
         (MarkSteps((MarkStep("S002", "blocked"),), is_last=True),
          replace(PLAN, status="completed", steps=(FIRST, replace(SECOND, status="blocked")))),
         (MarkSteps(()), PLAN),
+        (MarkSteps((MarkStep("S001", "done"), MarkStep("S002", "done"))),
+         replace(PLAN, status="completed", steps=(FIRST, replace(SECOND, status="done")))),
         (MarkSteps((MarkStep("S002", "done"), MarkStep("S009", "done"))), PLAN),
         (MarkSteps((MarkStep("S002", "done"), of.MarkStep("S001", "finished"))), PLAN),
         (UpdateStep("S001", IN_ANY_LANGUAGE),
@@ -483,6 +485,9 @@ def test_the_lifecycle_table_is_the_one_of_the_code() -> None:
         for status, cell in zip(heads, row[1:], strict=True)
     }
     assert shown == {key: " / ".join(statuses) or "refused" for key, statuses in TRANSITIONS.items()}
+    plans = {status: None if status is None else Plan("x", status) for status in heads}
+    taken = {key: allows(plans[key[0]], key[1]) for key in shown}
+    assert taken == {key: cell != "refused" for key, cell in shown.items()}
 
 
 def test_the_text_table_has_the_limits_of_the_code() -> None:

@@ -238,6 +238,13 @@ def test_of_a_plan_that_has_no_room_the_next_steps_are_shown_and_the_rest_counte
     ]
 
 
+def test_earlier_steps_are_shown_where_a_long_later_one_has_no_room() -> None:
+    later = [PlanStep(f"S{number:03d}", "x", "y" * 3_000, "pending") for number in range(4, 30)]
+    steps = (step(1, "a"), step(2, "b"), step(3, "c", "in_progress"), *later)
+    lines = plan_text(of_steps(*steps)).split("\n")
+    assert lines[1:4] == ["S001 pending: a", "S002 pending: b", "S003 in_progress: c"]
+
+
 def test_a_long_plan_is_shown_around_the_step_that_is_in_progress() -> None:
     current = PlanStep("S19999", "Here", None, "in_progress")
     lines = plan_text(long_plan(20_000, S19999=current)).split("\n")

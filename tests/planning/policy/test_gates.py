@@ -293,6 +293,13 @@ def test_a_decision_is_carried_out_only_for_the_plan_that_was_shown(
     assert made == ([("host", (decision,))] if holds else [])
 
 
+def test_a_plan_that_changed_since_it_was_shown_has_no_state() -> None:
+    agent = after(Agent(POLICY), SETUP)
+    shown = pending_approval(agent.session)
+    assert shown is not None
+    assert state_of(after(agent, ADD).session, shown.digest) is None
+
+
 @pytest.mark.parametrize(
     ("answer", "decision"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 import time
@@ -64,6 +65,16 @@ def test_the_worked_examples_are_one_conversation_that_runs_as_told(toolbox: Too
         (example,) = tool.examples
         result = toolbox.call(tool.name, example.arguments)
         assert (result.success, result.message) == (True, example.message)
+
+
+def test_without_a_policy_async_calls_run_in_the_callers_thread(
+    toolbox: Toolbox, bus: InProcessEventBus
+) -> None:
+    threads = set[int]()
+    bus.subscribe(ToolInvoked, lambda _event: threads.add(threading.get_ident()))
+    for tool in toolbox.tools.values():
+        assert asyncio.run(toolbox.acall(tool.name, tool.examples[0].arguments)).success
+    assert threads == {threading.get_ident()}
 
 
 def test_a_result_and_its_event_carry_the_normalised_command(toolbox: Toolbox, session: Session) -> None:

@@ -163,7 +163,7 @@ def mark_steps(plans: Plans, command: MarkSteps) -> Plans:
     status = "completed" if command.is_last else status
     if not changed and status == plan.status:
         return plans
-    return (Plan(plan.objective, status, tuple(steps) if changed else plan.steps),)
+    return (Plan(plan.objective, status, tuple(steps)),)
 
 
 def clear_plan(plans: Plans, _command: ClearPlan) -> Plans:

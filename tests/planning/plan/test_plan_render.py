@@ -367,6 +367,7 @@ ONE, TWO, THREE = step(1), step(2), step(3)
         (of_steps(status="abandoned"), of_steps(ONE, objective="Ship it"),
          "New objective: Ship it. Added S001."),
         (of_steps(ONE), of_steps(step(1, "Do it", "pending", "What\nnow?")), "S001 noted: What now?"),
+        (of_steps(ONE), of_steps(step(1, "Do it", "pending", "n" * 228)), f"S001 noted: {'n' * 228}."),
         (of_steps(step(1, "Do it", "pending", "a", "b")), of_steps(step(1, "Do it", "pending", "a")),
          "Notes of S001 removed."),
         (of_steps(ONE), of_steps(step(1, "Think first")), "S001 retitled: Think first."),

@@ -48,7 +48,7 @@ TESTS = {
     "cli": ["tests/planning/cli"],
     "retry": ["tests/planning/tools/test_guard.py", "tests/planning/workflow/run/test_run_calls.py"],
     "limits": ["tests/planning/tools/test_rate_limit.py"],
-    "docstrings": ["tests/planning/tools/parameters", "tests/planning/tools/test_registry.py"],
+    "docstrings": ["tests/planning/tools/parameters", "tests/planning/tools/test_tool_contract.py"],
     "redis": ["tests/planning/tools/test_rate_limit_redis.py"],
     "workflow": ["tests/planning/workflow"],
     "processes": [

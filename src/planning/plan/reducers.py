@@ -163,7 +163,7 @@ def mark_steps(plans: Plans, command: MarkSteps) -> Plans:
     status = "completed" if command.is_last else status
     if not changed and status == plan.status:
         return plans
-    return (Plan(plan.objective, status, tuple(steps) if changed else plan.steps),)
+    return (Plan(plan.objective, status, tuple(steps)),)
 
 
 def clear_plan(plans: Plans, _command: ClearPlan) -> Plans:
@@ -225,13 +225,13 @@ REDUCERS: Final = MappingProxyType[type, Callable[[Plans, Any], Plans]]({
 
 
 def changes_nothing(command: Any, plan: Plan) -> bool:
-    """True if a command that a plan can take leaves it as it is; a report is not looked through."""
+    """True if a command that a plan can take leaves it as it is."""
     kind = type(command)
     if kind is MarkStep:  # seen at one glance: models mark more than they do anything else
         index = None if command.note is not None else index_of(plan.steps, command.step_id)
         if index is None or plan.steps[index].status != command.status:
             return False
-    reducer = None if kind is MarkSteps and command.is_report else REDUCERS.get(kind)
+    reducer = REDUCERS.get(kind)
     return kind is ReadPlan or (reducer is not None and reducer((plan,), command)[-1] is plan)
 
 

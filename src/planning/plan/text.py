@@ -126,7 +126,7 @@ class TextRule:
 
     def require(self, value: object, place: str) -> None:
         """Refuse what no plan can hold, in any language: a wrong length, or a character that is not shown."""
-        if isinstance(value, str) and value.isprintable() and 0 < len(value) <= self.limit and value.strip():
+        if isinstance(value, str) and value.isprintable() and len(value) <= self.limit and value.strip():
             return
         if not isinstance(value, str):
             problem = f"expected a string, got {type(value).__name__}"

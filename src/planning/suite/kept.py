@@ -51,7 +51,6 @@ def register_facts(session: Session, *, always: bool = True) -> None:
     session.register_reducer(EvidenceCall, append)
     for command in FACT_COMMANDS if always else (RemoveStep, RenumberSteps):
         session.register_reducer(command, reduce_facts, PlanFacts, check=_is_written)
-    hold_back(session)
     session.register_guard(RemoveStep, _keep_ids)
     for setup in (SetupPlan, AddStep):
         session.register_guard(setup, new_ids)

@@ -49,6 +49,6 @@ def _name_ids(schema: dict[str, Any], ids: Sequence[str]) -> None:
             properties[name] = {"type": "string", "description": about["description"], "enum": list(ids)}
         elif about.get("items", {}).get("properties"):
             _name_ids(about["items"], ids)
-    examples = [each for each in schema.pop("examples", ()) if each.get(_STEP, ids[0]) in ids]
+    examples = [each for each in schema.pop("examples", ()) if each[_STEP] in ids]
     if examples:
         schema["examples"] = examples

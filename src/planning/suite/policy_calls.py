@@ -6,7 +6,7 @@ what they entail are commands of its own, dispatched after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -48,7 +48,6 @@ from planning.tools.parameters.signature import read_signature
 from planning.tools.pipeline import background
 from session import Session, ToolFailed, ToolInvoked, Transaction
 
-_STEPS: Final[Mapping[type, str]] = {SetupPlan: "initial_steps", AddStep: "steps"}
 _NO_EVIDENCE: Final = Extras()
 
 
@@ -181,7 +180,7 @@ class PolicyCalls:
             else:
                 facts, demands = facts_in(transaction), session.local_object(Policies).policy or self.policy
                 extras = self._extras(command, params, accepted)
-                calls = () if demands.evidence is None else transaction.select_all(EvidenceCall)
+                calls = transaction.select_all(EvidenceCall)
                 entailed = decide(demands, facts, before, command, extras, calls)
                 plan = dispatch(command)
         except ToolValidationError as refusal:
@@ -218,7 +217,7 @@ class PolicyCalls:
                 return _NO_EVIDENCE
             evidence = [getattr(sent, "evidence", ()) for _, sent in _pair(marks, params)]
             return Extras(evidence, (), accepted, self.rules.note)
-        steps = getattr(params, _STEPS.get(type(command), ""), ())
+        steps = getattr(params, "initial_steps", ()) or getattr(params, "steps", ())
         clears = "planning_clear_plan" in self.policy.names
         return Extras(depends_on=[getattr(step, "depends_on", ()) for step in steps], clears=clears)
 
@@ -317,8 +316,8 @@ def _checking(step: PlanStep) -> Iterator[None]:
 
 def _pair(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, Any]]:
     """Each mark with the arguments that it was made of."""
-    several = getattr(params, "marks", ())
-    return zip(marks, several, strict=True) if several else ((marks[0], params),)
+    several = getattr(params, "marks", ()) or (params,)
+    return [(mark, several[place]) for place, mark in enumerate(marks)]
 
 
 def _seed_steps(steps: Any) -> Any:

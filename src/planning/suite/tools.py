@@ -29,7 +29,7 @@ from planning.plan.model import Plan
 from planning.plan.reducers import REDUCERS, changes_nothing, check_command
 from planning.plan.render import reply
 from planning.plan.text import ASCII, TextRules, rules_for
-from planning.suite.events import announce_plan, framework, sign
+from planning.suite.events import announce_plan, sign
 from planning.suite.kept import Policies, demands_on, hold_back, register_facts
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
@@ -309,8 +309,7 @@ def _in_transaction(
             transaction.publish(ToolInvoked(name, sent, result, reduced, **ids))
             for each in entailed:
                 transaction.dispatch(each)
-            if framework.get() is not None:
-                sign(transaction)
+            sign(transaction)
         return result
 
     def read(params: Command, context: ToolContext) -> ToolResult:
@@ -327,7 +326,7 @@ def _in_transaction(
                 session.refresh(PATIENCE)
             plan: Any = session.select_latest(Plan)
             command = handler(params, plan)  # refuses if there is none
-            message = reply(command, plan, plan, session.select_latest(PlanFacts))
+            message = reply(command, plan, facts=session.select_latest(PlanFacts))
             return ToolResult(True, message, plan, None, None, perf_counter() - started)
 
     if reads:

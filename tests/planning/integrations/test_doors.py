@@ -49,21 +49,6 @@ COMMANDS: dict[str, Any] = {
 }
 
 
-def test_the_tools_do_what_the_model_does() -> None:
-    reached = Counter[str]()
-
-    @settings(max_examples=max(100, 3 * EXAMPLES))
-    @given(turns())
-    def check(history: Turns) -> None:
-        reference([call for turn in history for call in turn], reached)
-
-    check()
-    calls = [f"{name} {verdict}" for name in COMMANDS for verdict in ("accepted", "refused")]
-    kinds = ["became active", "became completed", "became abandoned", "changed nothing"]
-    texts = ["a text too long", "a text of another language", "the longest text", "JSON that was repaired"]
-    assert [each for each in (*calls, *kinds, *texts) if not reached[each]] == []
-
-
 # Doors of one's own loop: each takes the turns and a folder
 
 

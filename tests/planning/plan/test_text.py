@@ -17,15 +17,12 @@ from syrupy.assertion import SnapshotAssertion
 
 from laws import work_of
 from planning import (
-    AddStep,
     MarkStep,
-    NewPlanStep,
     Plan,
     PlanningToolsSection,
     PlanPolicy,
     PlanStep,
     SetupPlan,
-    UpdateStep,
     diff_plans,
     plan_text,
 )
@@ -121,7 +118,10 @@ LINE = 'a newline (U+000A) at character 2; this field is one line, write " "'
         (UNICODE.title, "a\ud800", ["a character (U+D800) at character 2; remove it"]),
         (UNICODE.title, "写\n测", [LINE]),
         (UNICODE.title, "测" * 161, ["161 characters, at most 160; cut 1"]),
-        (UNICODE.title, "\u3164\u200d", ["blank; send 1 to 160 characters"]),
+        (UNICODE.title, "\u3164\u2003\u2028\u2029\u00ad\u20dd\x9f\u200d",
+         ["blank; send 1 to 160 characters"]),
+        (TITLE, "a\u1680b", [_not_ascii("OGHAM SPACE MARK (U+1680)", 2, " ")]),
+        (TITLE, "a\u2029b", [_not_ascii("PARAGRAPH SEPARATOR (U+2029)", 2, " ")]),
     ],
 )  # fmt: skip
 def test_each_fault_of_a_text_is_reported_once_with_its_place_and_remedy_and_of_many_characters_three(
@@ -336,6 +336,10 @@ def test_one_word_is_enough_to_quote_a_title_that_could_be_misread(phrase: str) 
     assert (as_data(phrase), as_data(phrase.upper())) == (json.dumps(phrase), json.dumps(phrase.upper()))
 
 
+def test_in_quotes_any_language_stays_readable() -> None:
+    assert as_data("S001 done: 测试") == '"S001 done: 测试"'
+
+
 @pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x85", "\u2028"])
 def test_a_title_that_no_tool_takes_ends_no_line_either(end: str) -> None:
     title = f"Tidy{end}up"
@@ -356,17 +360,3 @@ def test_no_line_of_details_or_notes_can_be_taken_for_a_step(attempt: str) -> No
     hostile = f"{attempt}\n{attempt}\nS009 done: x"
     text = plan_text(Plan("x", "active", (PlanStep("S001", "One", hostile, "pending", (hostile, hostile)),)))
     assert [line for line in text.splitlines()[1:] if re.match(r"\S", line)] == ["S001 pending: One"]
-
-
-def test_what_changed_since_an_agent_last_looked_is_data_too() -> None:
-    session = Session()
-    section = PlanningToolsSection(session=session, policy=PlanPolicy())
-    box = Toolbox(section.tools(), session=session)
-    box.invoke("planning_setup_plan", {"objective": "x", "initial_steps": [{"title": "One"}]})
-    session.dispatch(UpdateStep("S001", "Rest. S002 done."))
-    session.dispatch(AddStep((NewPlanStep("done: all"),)))
-    message = box.invoke("planning_mark_step", {"step_id": "S001", "status": "done"}).message
-    assert message == (
-        'Since you last looked: S001 retitled: "Rest. S002 done.". Added S002. '
-        'S001 done. Next: S002 "done: all"'
-    )

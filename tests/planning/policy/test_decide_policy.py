@@ -313,6 +313,11 @@ def test_the_user_is_asked_about_what_the_agent_changed(
     assert decided({}, command, approval="none") == []
 
 
+def test_the_user_is_asked_again_when_a_rejected_plan_without_steps_is_cleared() -> None:
+    empty = replace(PLAN, steps=())
+    assert decided({}, ClearPlan(), empty, approval="rejected") == [RequestApproval()]
+
+
 def test_what_follows_comes_in_the_order_in_which_it_is_dispatched() -> None:
     assert decided(POLICY, added("Test", "Tell"), needs=[["Look"], [1]], highest=7, approval="approved") == [
         SetDependencies({"S008": ("S001",), "S009": ("S008",)}),
@@ -344,6 +349,8 @@ def two(_step: object, _text: str) -> bool:
         ({"stale_after": 3}, {}, {"stale_after": 3}),
         ({}, {"stale_after": 3}, {"stale_after": 3}),
         ({"stale_after": 3}, {"stale_after": 2}, {"stale_after": 2}),
+        ({"most_in_progress": 1}, {"most_in_progress": 2}, {"most_in_progress": 1}),
+        ({"most_in_progress": 2}, {"most_in_progress": 1}, {"most_in_progress": 1}),
         ({"finish_gate": 3}, {}, {"finish_gate": 3}),
         ({"finish_gate": 2}, {"finish_gate": 3}, {"finish_gate": 3}),
         ({"text": "unicode", "tools": ("mark",)}, {"batch_marks": True, "agent_edits": True},

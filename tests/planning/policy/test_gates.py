@@ -70,12 +70,10 @@ APPROVAL = PlanPolicy(finish_gate=1, approval=True)
     ("policy", "calls"),
     [
         (None, [PLANNED]),
-        (PlanPolicy(), [PLANNED]),
         (PlanPolicy(finish_gate=1), []),
         (PlanPolicy(finish_gate=1), [PLANNED, MarkStep("S001", "blocked"), MarkStep("S002", "done")]),
         (PlanPolicy(finish_gate=1), [PLANNED, MarkSteps((), is_last=True)]),
         (APPROVAL, [("setup_plan", {"objective": "x", "initial_steps": ["A"]})]),
-        (APPROVAL, [("setup_plan", {"objective": "x", "initial_steps": ["A"]}), RejectPlan("no")]),
         (APPROVAL, [("setup_plan", {"objective": "x"}), ApprovePlan(), ("add_step", {"steps": ["A"]})]),
     ],
 )
@@ -208,6 +206,21 @@ POLICY = PlanPolicy(approval=True, dependencies=True)
 NOT_ANSWERS: list[Any] = [None, True, 1, "", "Approve", [], {}, {"decision": True}, {"approve": True}]
 
 
+def test_the_agent_is_told_to_ask_for_what_the_user_has_to_approve() -> None:
+    agent = Agent(POLICY)
+    assert agent.call(SETUP[0], **SETUP[1]) == "Plan set: S001 to S002. Ask the user to approve it first."
+    agent.session.dispatch(ApprovePlan())
+    assert agent.call(ADD[0], **ADD[1]) == "Added S003. Ask the user to approve it first."
+    assert agent.call("update_step", step_id="S001", details="In town") == "S001 updated."
+
+
+def test_to_approve_once_more_changes_nothing() -> None:
+    agent = Agent(POLICY).plans("A")
+    version = agent.session.version
+    agent.session.dispatch(ApprovePlan())
+    assert agent.session.version == version
+
+
 def after(agent: Agent, *calls: Call | ApprovePlan | RejectPlan) -> Agent:
     """The agent, after its calls and commands of the host."""
     for each in calls:
@@ -223,7 +236,6 @@ def after(agent: Agent, *calls: Call | ApprovePlan | RejectPlan) -> Agent:
     [
         ((), None),
         ((SETUP,), ()),
-        ((SETUP, BEGIN), ()),
         ((SETUP, RejectPlan("no")), None),
         ((SETUP, RejectPlan("no"), ADD), ()),
         ((SETUP, ApprovePlan()), None),
@@ -279,6 +291,13 @@ def test_a_decision_is_carried_out_only_for_the_plan_that_was_shown(
         assert state_of(agent.session, shown.digest) == said
     made = [(each.actor, each.events) for each in agent.session.history(after=version)]
     assert made == ([("host", (decision,))] if holds else [])
+
+
+def test_a_plan_that_changed_since_it_was_shown_has_no_state() -> None:
+    agent = after(Agent(POLICY), SETUP)
+    shown = pending_approval(agent.session)
+    assert shown is not None
+    assert state_of(after(agent, ADD).session, shown.digest) is None
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import threading
 from contextlib import closing
 from pathlib import Path
 from time import sleep
@@ -16,10 +18,12 @@ from policy_cases import EVERYTHING, Agent
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
+    MarkStep,
     Plan,
     PlanningToolsSection,
     PlanPolicy,
     RejectPlan,
+    ToolError,
     plan_to_dict,
     ready_steps,
     tool_definitions,
@@ -41,42 +45,32 @@ POLICIES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"tools": "mark"}, "tools must be several names, such as (\"mark\", \"read\"), got 'mark'"),
-        ({"tools": ()}, "tools is empty: name at least one, or disable the section"),
-        ({"tools": ("mark", "remove")},
-         "tools: no planning tool is named 'remove'; use setup, add, update, mark, clear, read; remove and "
-         "move need agent_edits=True"),
-        ({"evidence": True}, "evidence must be one of None, 'required', 'unique'; got True"),
-        ({"verify": len}, 'verify must be a function (step, text) -> bool, and needs evidence="required"'),
-        ({"evidence": "required", "verify": 1},
-         'verify must be a function (step, text) -> bool, and needs evidence="required"'),
-        ({"verify_timeout": 0}, "verify_timeout must be seconds of more than 0, at most 3600"),
-        ({"verify_timeout": float("nan")}, "verify_timeout must be seconds of more than 0, at most 3600"),
-        ({"verify_timeout": 3600.5}, "verify_timeout must be seconds of more than 0, at most 3600"),
-        ({"verify_timeout": "1"}, "verify_timeout must be seconds of more than 0, at most 3600"),
-        ({"tools": ("mark", "delete"), "agent_edits": True},
-         "tools: no planning tool is named 'delete'; use setup, add, update, mark, clear, read, remove, "
-         "move"),
-        ({"stale_after": 0}, "stale_after must be a whole number of at least 1, or None; got 0"),
-        ({"finish_gate": True}, "finish_gate must be a whole number of at least 1, or None; got True"),
-        ({"most_in_progress": 1.0},
-         "most_in_progress must be a whole number of at least 1, or None; got 1.0"),
-        *[
-            ({flag: "yes"}, f"{flag} must be True or False, got 'yes'")
-            for flag in ("approval", "dependencies", "batch_marks", "agent_edits")
-        ],
-        ({"replace": "refuse"}, "replace must be one of None, 'refuse_unfinished'; got 'refuse'"),
-        ({"text": "utf-8"}, "text must be one of 'ascii', 'unicode'; got 'utf-8'"),
-        ({"offer": "some"}, "offer must be one of 'all', 'possible'; got 'some'"),
-    ],
-)  # fmt: skip
-def test_a_setting_that_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises((TypeError, ValueError)) as caught:
-        PlanPolicy(**settings)
-    assert str(caught.value) == message
+REFUSED: list[dict[str, Any]] = [
+    {"tools": "mark"},
+    {"tools": ()},
+    {"tools": ("mark", "remove")},
+    {"tools": ("mark", "delete"), "agent_edits": True},
+    {"evidence": True},
+    {"verify": len},
+    {"evidence": "required", "verify": 1},
+    *({"verify_timeout": seconds} for seconds in (0, float("nan"), 3600.5, "1")),
+    {"stale_after": 0},
+    {"finish_gate": True},
+    {"most_in_progress": 1.0},
+    *({flag: "yes"} for flag in ("approval", "dependencies", "batch_marks", "agent_edits")),
+    {"replace": "refuse"},
+    {"text": "utf-8"},
+    {"offer": "some"},
+]
+
+
+def test_a_setting_that_makes_no_sense_is_refused(snapshot: SnapshotAssertion) -> None:
+    said = []
+    for settings in REFUSED:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            PlanPolicy(**settings)
+        said.append(f"{settings}\n{caught.value}\n")
+    assert "\n".join(said) == snapshot
 
 
 def test_a_setting_at_its_limit_is_taken() -> None:
@@ -175,6 +169,45 @@ def test_what_verify_says_decides_about_text(
         assert {key: value for key, value in found["steps"][0].items() if key == "proof"} == proof
 
 
+async def is_late(_step: Any, _text: str) -> bool:
+    await asyncio.sleep(20)
+    return True
+
+
+LATE = "verify took longer than 0.05 s and timed out; call it again, or continue without it"
+
+
+@pytest.mark.parametrize(
+    ("verify", "cause"),
+    [
+        (lambda _step, _text: "yes", "verify returned str, not a bool"),
+        (lambda _step, _text: sleep(1), LATE),
+        (is_late, LATE),
+    ],
+)
+def test_the_host_reads_why_evidence_could_not_be_checked(verify: Any, cause: str) -> None:
+    agent = Agent(PlanPolicy(evidence="required", verify=verify, verify_timeout=0.05)).plans("A")
+    with pytest.raises(ToolError) as caught:
+        agent.toolbox.invoke("planning_mark_step", {"step_id": 1, "status": "done", "evidence": ["seen"]})
+    assert str(caught.value.__cause__) == cause
+
+
+def test_a_command_from_python_may_come_without_evidence() -> None:
+    agent = Agent(PlanPolicy(evidence="required", verify=lambda *_: True)).plans("A")
+    with pytest.raises(ToolError) as caught:
+        agent.toolbox.invoke("planning_mark_step", MarkStep("S001", "done"))
+    assert str(caught.value) == (
+        "S001 needs evidence; call a tool that does the work of S001 first, or send text that shows it"
+    )
+
+
+def test_no_tool_is_named_that_the_agent_does_not_have() -> None:
+    agent = Agent(PlanPolicy(tools=("setup", "mark"), replace="refuse_unfinished")).plans("A")
+    assert agent.call("setup_plan", objective="x") == (
+        "Refused, nothing changed. S001 is not done; finish the plan before you set up another"
+    )
+
+
 def test_verify_is_asked_for_each_text_of_each_step() -> None:
     asked = list[tuple[str, str]]()
 
@@ -182,11 +215,29 @@ def test_verify_is_asked_for_each_text_of_each_step() -> None:
         asked.append((step.step_id, text))
         return True
 
-    agent = Agent(PlanPolicy(evidence="required", verify=verify, batch_marks=True)).plans("A", "B")
-    marks = [{"step_id": 1, "status": "done", "evidence": ["a", "b"]},
-             {"step_id": 2, "status": "done", "evidence": ["c"]}]  # fmt: skip
-    assert agent.call("mark_step", marks=marks) == "S001 to S002 done. Plan completed."
+    agent = Agent(PlanPolicy(evidence="required", verify=verify, batch_marks=True)).plans("A", "B", "C")
+    agent.call("work")
+    marks = [{"step_id": 1, "status": "done", "evidence": ["a", "C1", "b"]},
+             {"step_id": 2, "status": "done", "evidence": ["c"]},
+             {"step_id": 3, "status": "blocked", "evidence": ["d"]}]  # fmt: skip
+    said = "S001 to S002 done, S003 blocked. No other step is open."
+    assert agent.call("mark_step", marks=marks) == said
+    agent.mark(3, "done", "C2")  # there is no such call
     assert asked == [("S001", "a"), ("S001", "b"), ("S002", "c")]
+
+
+def test_verify_does_not_hold_the_event_loop() -> None:
+    go = threading.Event()
+    agent = Agent(PlanPolicy(evidence="required", verify=lambda *_: go.wait(10))).plans("A")
+    arguments = {"step_id": 1, "status": "done", "evidence": ["seen"]}
+
+    async def main() -> str:
+        call = asyncio.ensure_future(agent.toolbox.acall("planning_mark_step", arguments))
+        await asyncio.sleep(0.01)
+        go.set()
+        return (await call).message
+
+    assert asyncio.run(main()) == "S001 done. Plan completed."
 
 
 @pytest.mark.parametrize(
@@ -216,6 +267,8 @@ def test_a_mark_among_several_that_says_what_is_so_needs_no_evidence() -> None:
     agent.call("work")
     agent.mark("S001", "done", "C1")
     assert agent.marks(("S001", "done"), ("S002", "in_progress")) == "S001 done, S002 in_progress."
+    unproved = agent.marks(("S001", "done"), ("S002", "done"))
+    assert unproved.startswith("Refused, nothing changed. S002 needs evidence; ")
     noted = {"step_id": "S001", "status": "done", "note": "Seen"}
     assert agent.call("mark_step", marks=[noted]) == (
         "Refused, nothing changed. S001 needs evidence; send evidence with a call made since it began:"
@@ -229,7 +282,7 @@ def test_marks_as_text_are_read_as_an_array_is(form: Any, *, is_text: bool) -> N
     box = Agent(PlanPolicy(batch_marks=True)).plans("A").toolbox
     arguments = {"marks": form}
     result = box.call("planning_mark_step", json.dumps(arguments) if is_text else arguments)
-    assert result.message == "S001 in_progress."
+    assert (result.message, result.value) == ("S001 in_progress.", MarkStep("S001", "in_progress"))
 
 
 @pytest.mark.parametrize("evidence", ["C1", "c01", ["C1"], '["C1"]'])

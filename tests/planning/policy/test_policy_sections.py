@@ -116,25 +116,21 @@ def test_another_process_may_write_while_evidence_is_verified(
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_work_never_runs_when_the_gate_cannot_read_the_store(store_file: Path, *, is_async: bool) -> None:
+@pytest.mark.parametrize(("policy", "times"), [({"approval": True}, 0), ({"dependencies": True}, 1)])
+def test_work_that_waits_for_approval_never_runs_when_the_gate_cannot_read_the_store(
+    store_file: Path, policy: dict[str, Any], times: int, *, is_async: bool
+) -> None:
     ran = list[int]()
     with closing(SqliteStore(store_file)) as store:
         session = Session(store=store, session_id="s")
-        Agent(PlanPolicy(approval=True), session).plans("A")
+        Agent(PlanPolicy(**policy), session).plans("A")
         act = tool(name="act", description="Act.")(lambda: ran.append(1))
         box = Toolbox([act], session=session)
         store.delete("s")
         result = asyncio.run(box.acall("act", {})) if is_async else box.call("act", {})
+    assert (result.success, result.code, ran) == (False, "storage", [1] * times)
     away = "act cannot reach its data now. Try again later, or continue without it."
-    assert (result.success, result.message, ran) == (False, away, [])
-
-
-def test_every_section_asks_to_finish_and_reminds(session: Session) -> None:
-    Agent(PlanPolicy(finish_gate=1, approval=True), session).plans("A", is_approved=False)
-    other = Agent(None, session)
-    assert other.section.reminder().endswith("\nThe plan waits for the user's approval.")
-    session.dispatch(ApprovePlan())
-    assert [other.section.may_finish().ok for _ in range(2)] == [False, True]
+    assert (result.message == away) is (times == 0)
 
 
 def test_the_host_sets_up_a_plan_without_approval(session: Session) -> None:
@@ -178,6 +174,16 @@ def test_a_toolbox_without_the_session_is_not_held() -> None:
 
 
 # Calls that began before their step
+
+
+def test_a_call_before_the_first_plan_is_no_evidence_whoever_makes_the_plan(session: Session) -> None:
+    agent = Agent(PlanPolicy(evidence="required"), session)
+    agent.call("work")
+    session.dispatch(SetupPlan("The host's", (NewPlanStep("A"),)))
+    assert agent.mark(1, "done", "C1") == (
+        "Refused, nothing changed. C1 (work) was made before S001 began; call a tool that does the work of "
+        "S001 first"
+    )
 
 
 @pytest.mark.parametrize("is_async", [False, True])

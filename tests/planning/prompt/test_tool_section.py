@@ -90,13 +90,6 @@ def test_each_section_renders_its_stored_text(tools: tuple[Fake, ...], snapshot:
     assert rendered(*tools) == snapshot
 
 
-def test_the_own_words_of_the_section_are_ascii_under_one_heading() -> None:
-    text = rendered(LOOKUP, SEND)
-    assert text.isascii()
-    assert re.findall(r"^#+ .*$", text, re.MULTILINE) == ["## 1. Available tools"]
-    assert not re.search(r"\b(above|below|previous|preceding|earlier)\b", text, re.IGNORECASE)
-
-
 @pytest.mark.parametrize("tools", [(LOOKUP, SEND), (NASTY,)], ids=["two_tools", "a_nasty_tool"])
 def test_every_fenced_block_is_json_that_the_planners_parser_understands(tools: tuple[Fake, ...]) -> None:
     blocks = re.findall(r"^```json\n(.*?)^```$", rendered(*tools), re.MULTILINE | re.DOTALL)
@@ -149,6 +142,20 @@ def test_tools_come_in_any_form_in_which_they_are_declared() -> None:
     )
 
 
+def test_a_registry_is_read_at_each_rendering() -> None:
+    registry = ToolRegistry()
+    section = ToolAwarenessSection(tools=registry)
+    registry.register_tool(Tool("find", "Find it.", lambda: None))
+    assert section.body() == ToolAwarenessSection(tools=[Fake()]).body()
+
+
+def test_a_tool_in_place_of_several_is_refused() -> None:
+    one: Any = Fake()
+    with pytest.raises(TypeError) as caught:
+        ToolAwarenessSection(tools=one)
+    assert str(caught.value) == "tools must be an iterable of tools, got one Fake"
+
+
 # Arguments in a few words
 
 
@@ -160,24 +167,18 @@ def nested(kind: str, of: str, levels: int) -> dict[str, Any]:
     ("node", "words"),
     [
         (TEXT, "string"),
-        ({"type": "integer", "minimum": 1}, "integer"),
         ({}, "any value"),
         (True, "any value"),
-        (None, "any value"),
         ({"enum": ["badge", "invoice"]}, '"badge" | "invoice"'),
         ({"enum": ["a, b", 1, None, True]}, '"a, b" | 1 | null | true'),
         ({"enum": [f"o{n}" for n in range(22)]}, " | ".join(f'"o{n}"' for n in range(20)) + " | 2 more"),
-        ({"enum": "badge"}, "any value"),
         ({"enum": [{1, 2} - {2}]}, '"{1}"'),
         ({"const": "badge"}, '"badge"'),
-        ({"const": None}, "null"),
         ({"type": ["string", "null"]}, "string or null"),
         ({"type": []}, "any value"),
         ({"anyOf": [TEXT, {"type": "null"}, TEXT]}, "string or null"),
-        ({"oneOf": [TEXT, {"type": "integer"}]}, "string or integer"),
         ({"allOf": [TEXT, {"enum": ["a"]}]}, 'string and "a"'),
         ({"anyOf": []}, "any value"),
-        ({"anyOf": 1}, "any value"),
         ({"type": "array"}, "array"),
         ({"type": "array", "items": TEXT}, "array of string"),
         ({"type": "array", "items": {"enum": ["a", "b"]}}, 'array of ("a" | "b")'),
@@ -188,12 +189,10 @@ def nested(kind: str, of: str, levels: int) -> dict[str, Any]:
         (nested("object", "additionalProperties", 3), "object of object of object of string"),
         (nested("object", "additionalProperties", 4), "object of object of object of object"),
         ({"type": "object"}, "object"),
-        ({"type": "object", "additionalProperties": {"type": "number"}}, "object of number"),
         (
             {"properties": {"a": TEXT, "b": {"type": "integer"}}, "required": ["b"]},
             "{a: string; b: integer, required}",
         ),
-        ({"properties": {"a": {"type": "string", "description": "Long"}}}, "{a: string}"),
         ({"properties": 1, "required": 2}, "object"),
         ({"properties": {"a": TEXT}, "required": True}, "{a: string}"),
     ],

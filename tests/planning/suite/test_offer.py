@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, tool_definitions
+from planning.prompt.definitions import schemas_of
 from planning.tools.errors import ContextInvalid
 from session import Session
+from session.stores import MemoryStore
 
 SETUP = ("planning_setup_plan", {"objective": "Open the shop", "initial_steps": [{"title": "Rent a room"}]})
 ADD = ("planning_add_step", {"steps": [{"title": "Buy shelves"}]})
@@ -119,6 +121,13 @@ def test_what_another_section_demands_is_not_offered_and_its_own_offer_is_whole(
     assert Toolbox(section.tools()).call(*SETUP).success
     assert [*offered(section)] == ["add", "update", "mark", "clear", "read"]
     assert [*offered(other)] == ["setup", "add", "update", "mark", "clear", "read"]
+
+
+def test_a_session_that_was_just_opened_is_read_with_its_plan() -> None:
+    store = MemoryStore()
+    assert Toolbox(section_of(Session(session_id="s", store=store)).tools()).call(*SETUP).success
+    again = Session(session_id="s", store=store)
+    assert len(schemas_of(section_of(lambda: again).tools(), again)) == 6
 
 
 def test_definitions_are_those_of_the_session_of_the_current_call() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, PlanStep, SetupPlan, ToolError, register_plan
+from planning import MarkStep, NewPlanStep, Plan, PlanStep, SetupPlan, ToolError
 from planning.plan.commands import MarkSteps
 from planning.suite.mirror import PlanMirror, shows
 from session import Session
@@ -48,7 +48,7 @@ def finished(mirror: PlanMirror, session: Session) -> bool:
     ids=["no plan", "an abandoned plan", "a completed plan", "the plan of an earlier run"],
 )
 def test_new_work_sets_its_plan_up(there: Plan | None, mirror: PlanMirror, session: Session) -> None:
-    assert (session.select_all(Plan), session.version, mirror.plan) == ((), 0, None)
+    assert (session.select_all(Plan), session.version, mirror.plan, mirror.problem) == ((), 0, None, None)
     if there is not None:
         session.dispatch(there)
     assert begin(mirror, session)
@@ -103,10 +103,14 @@ def test_marks_are_one_change_by_the_index_of_the_step_and_what_others_add_or_ma
     assert session.version == version + 1
 
 
-def test_no_policy_refuses_what_has_happened(mirror: PlanMirror, session: Session) -> None:
-    register_plan(session, PlanPolicy(most_in_progress=1))
-    assert (begin(mirror, session), mirror.problem) == (True, None)
-    assert marked(mirror, session, (0, "in_progress", None), (1, "in_progress", None))
+def test_a_report_of_what_others_have_marked_already_is_no_change(
+    mirror: PlanMirror, session: Session
+) -> None:
+    begin(mirror, session)
+    session.dispatch(MarkStep("S001", "done"))
+    version = session.version
+    assert marked(mirror, session, (0, "done", None))
+    assert (session.version, mirror.problem) == (version, None)
 
 
 def test_finished_work_completes_the_plan_with_its_open_steps_as_they_are(

@@ -70,9 +70,7 @@ DIFFERENT: dict[str, Any] = {
     "other arguments": ("send", {"to": "Bob"}),
     "another tool": mark("blocked"),
     "arguments that do not decode": ("send", {"to": 5}),
-    "JSON that does not parse": ("send", '{"to": '),
     "a status that is refused": mark("bogus"),
-    "a step that is unknown": ("planning_mark_step", {"step_id": "S009", "status": "done"}),
     "an unknown tool": ("sned", {"to": "Ann"}),
 }
 

@@ -279,7 +279,7 @@ def refusal(
     replaced = {problem.path for problem in own if problem.path}
     kept = [problem for problem in problems if problem.path not in replaced]
     found = list(dict.fromkeys([*kept, *own]))[:MOST_PROBLEMS]
-    listed = _in_order(found, schema) if len(found) > 1 else found
+    listed = _in_order(found, schema)
     if len(listed) == MOST_PROBLEMS:
         listed.append(Problem("there may be more errors; fix these first"))
     return ToolValidationError(listed)

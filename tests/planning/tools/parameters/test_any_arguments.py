@@ -37,6 +37,7 @@ class Tree:
 
 
 class PydanticTree(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(strict=True)  # else it takes a boolean for a number
     title: str
     leaf: Leaf | None = None
     leaves: list[Leaf] = []

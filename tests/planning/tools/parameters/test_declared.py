@@ -54,6 +54,16 @@ def test_a_type_may_hold_itself() -> None:
     ]
 
 
+@attrs.define
+class Renamed:
+    _size: int
+    kind: str = attrs.field(default="a", alias="sort")
+
+
+def test_the_fields_of_a_class_are_sent_by_their_names_whatever_its_constructor_calls_them() -> None:
+    assert decode(Renamed, {"_size": 1, "kind": "b"}) == Renamed(size=1, sort="b")
+
+
 def connected(to: sqlite3.Connection) -> None: ...
 
 
@@ -210,7 +220,6 @@ TUPLE = {"type": "array", "prefixItems": [{"type": "integer"}], "items": False}
     ("keywords", "given", "message"),
     [
         ({"properties": {"a": False}}, {"a": 1}, "a: not allowed; remove it"),
-        ({"patternProperties": {"^a": False}}, {"ab": 1}, "ab: not allowed; remove it"),
         ({"propertyNames": False}, {"a": 1}, "not allowed; remove it"),
         ({"properties": {"a": TUPLE}}, {"a": [1, 2]}, "a[1]: not allowed; remove it"),
         ({"properties": {"a": {**TUPLE, "maxItems": 1}}}, {"a": [1, 2]},
@@ -223,8 +232,6 @@ TUPLE = {"type": "array", "prefixItems": [{"type": "integer"}], "items": False}
         ({"properties": {"a": {"anyOf": [True]}, "b": {"type": "integer"}}}, {"a": 1, "b": "x"},
          "b: expected an integer, got a string"),
         ({"properties": {"a": {"enum": ["yes"]}}, "required": ["a"]}, {}, "a: missing; send yes"),
-        ({"properties": {"a": {"anyOf": [{"oneOf": [INTEGER, {"type": "array"}]}, {"type": "boolean"}]}}},
-         {"a": "x"}, "a: expected an integer or an array or a boolean, got a string"),
         ({"properties": {"a": {"type": "string", "format": "email"}}}, {"a": 5},
          "a: expected an email address, got a number"),
         ({"properties": {"a": {"uniqueItems": True}}}, {"a": [1, 1]},
@@ -457,18 +464,15 @@ class Period:
 
 
 EARLY = {"start": "2026-01-02", "end": "2026-01-01"}
-ASKED = "expected an integer, got a string"
 
 
 @pytest.mark.parametrize(
     ("kind", "arguments", "expected"),
     [
         (Ranged, {"low": -1, "high": 10}, ["low: must be >= 0: -1"]),  # attrs stops at the first
-        (Ranged, {"low": "x", "high": 10}, [f"low: {ASKED}"]),
         (Ranged, {"low": 5, "high": 4}, ["low is above high"]),
         (Ranged, {"low": 5, "high": 4, "word": "c"}, ["word: must be in ['a', 'b'] (got 'c')"]),
         (Limited, {"text": "abcd"}, ["text: expected at most 3 characters, got 4 characters"]),
-        (Limited, {"items": []}, ["items: expected at least 1 item, got 0 items"]),
         (
             Limited,
             {"text": "a", "items": 1, "free": "-"},

@@ -169,11 +169,7 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
     "a plain type": [
         (str, 3, "x: expected a string, got a number"),
         (str, None, "x: expected a string, got null"),
-        (str | None, ["x"], "x: expected a string, got an array"),
         (int, 2.5, "x: expected an integer, got a number"),
-        (float, "1+1", "x: expected a number, got a string"),
-        (bool, "maybe", "x: expected a boolean, got a string"),
-        (list[str], "a", "x: expected an array, got a string"),
         (list[str], ["a", 1, None],
          "x[1]: expected a string, got a number", "x[2]: expected a string, got null"),
         (datetime.date, "2026-02-30", "x: expected a date such as 2026-01-31, got a string"),
@@ -181,14 +177,12 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
     "a nested record": [
         (Inner, 3, f"x: {AN_OBJECT}, got a number"),
         (Inner | None, {"size": "x", "more": 1}, f"x.size: {AN_INTEGER}", f"x.more: {UNKNOWN} size, word"),
-        (list[Inner] | None, 3, "x: expected an array, got a number"),
         (list[Inner | None], MIXED,
          f"x[2].size: {AN_INTEGER}", f"x[3].size: {MISSING}", "x[3].sise: unknown field; did you mean size?"),
         (Inner | int, {"zzz": 1}, f"x.size: {MISSING}", f"x.zzz: {UNKNOWN} size, word"),
         (Inner | int, "x", f"x: {AN_OBJECT} or an integer, got a string"),
         (dict[str, Inner], MAPPED,
          f"x.a.size: {AN_INTEGER}", f"x.b.size: {MISSING}", f"x.b.more: {UNKNOWN} size, word"),
-        (dict[str, Inner], [], "x: expected an object, got an array"),
         (Model, {"size": "x", "z": 1}, f"x.size: {AN_INTEGER}", f"x.z: {UNKNOWN} size"),
         (Data | None, {"size": "x", "word": "xxx", "z": 1},
          f"x.size: {AN_INTEGER}", "x.word: expected at most 2 characters, got 3 characters",
@@ -201,7 +195,6 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
     ],
     "a collection": [
         (tuple[int, str], ["x", 1], f"x[0]: {AN_INTEGER}", "x[1]: expected a string, got a number"),
-        (tuple[int, str], [1], "x: expected at least 2 items, got 1 item"),
         (dict[int, str], {"1": 5}, "x.1: expected a string, got a number"),
         (dict[int, str], {"x": "y"},
          "x.x: Input should be a valid integer, unable to parse string as an integer"),
@@ -209,7 +202,6 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
     ],
     "a name that looks like a number or a path": [
         (dict[str, int], {"a.b": "x"}, f"x.a.b: {AN_INTEGER}"),
-        (dict[str, int], {"02": "x"}, f"x.02: {AN_INTEGER}"),
         (dict[Number, Inner], {"2": {"size": "x", "z": 1}},
          f"x.2.size: {AN_INTEGER}", f"x.2.z: {UNKNOWN} size, word"),
         (dict[Number, Inner], {"3": {"size": 1}}, "x.3: Input should be 2 or 1"),
@@ -221,10 +213,8 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
         (Literal["z", None], "q", "x: 'q' is unknown; send one of z"),
         (Number, 3, "x: 3 is unknown; send one of 2, 1"),
         (Literal[1, 2], -4, "x: -4 is unknown; send one of 1, 2"),
-        (Literal[1, 2], 4.5, "x: 4.5 is unknown; send one of 1, 2"),
         (Literal[1, 2], 10**15 - 1, f"x: {10**15 - 1} is unknown; send one of 1, 2"),
         (Literal[1, 2], 10**15, "x: a value of type int is unknown; send one of 1, 2"),
-        (Literal[1, "a"], 4, "x: 4 is unknown; send one of 1, a"),
         (Literal["a", "b"], 4, "x: a value of type int is unknown; send one of a, b"),
         (Letter | None, "q", "x: 'q' is unknown; send one of z, a"),
         (Literal["b", "a"] | int, "c", "x: 'c' is unknown; send one of b, a"),
@@ -242,7 +232,6 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
         (Annotated[str, Field(pattern="^a")], "b", "x: expected text that matches ^a, got other text"),
         (Annotated[str, Field(max_length=3)], "aaaa", "x: expected at most 3 characters, got 4 characters"),
         (Annotated[list[int], Field(min_length=1)], [], "x: expected at least 1 item, got 0 items"),
-        (Annotated[list[int], Field(max_length=2)], [1, 2, 3], "x: expected at most 2 items, got 3 items"),
         (list[Annotated[int, Field(ge=0)]], [-1], "x[0]: expected at least 0, got -1"),
         (Annotated[int, Field(multiple_of=3)], 4, "x: expected a multiple of 3, got 4"),
         (BETWEEN, 0, "x: expected more than 0.0, got 0"),
@@ -259,7 +248,6 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
         (Tagged, 3, "x: expected an object with type, lives or an object with type, sound, got a number"),
         (list[Tagged], [{"type": "dog"}, {}], "x[0].sound: missing; send a string",
          "x[1].type: missing; send cat or dog"),
-        (list[int] | dict[str, int], ["x"], f"x[0]: {AN_INTEGER}"),
         (list[int] | dict[str, int], 3, "x: expected an array or an object, got a number"),
     ],
     ONLY_PYTHON: [
@@ -270,7 +258,6 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
         (bool, 1, "x: expected a boolean, got a number"),
         (datetime.date, "2026-01-31T00:00:00", "x: expected a date such as 2026-01-31, got a string"),
         (datetime.date, 4, "x: expected a date such as 2026-01-31, got a number"),
-        (datetime.datetime, "4", "x: expected a date and time such as 2026-01-31T12:00:00Z, got a string"),
     ],
 }  # fmt: skip
 
@@ -325,9 +312,7 @@ TAKEN: dict[str, list[tuple[Any, Any, Any]]] = {
     ],
     "a collection": [
         (tuple[int, Inner], [1, {"size": 2}], (1, Inner(2))),
-        (tuple[int, ...], [1, 2.0], (1, 2)),
         (set[Point], [{"size": 1}, {"size": 1}], {Point(1)}),
-        (frozenset[str], ["a"], frozenset("a")),
         (Sequence[int], [1], [1]),
         (dict[int, str], {"1": "a"}, {1: "a"}),
         (dict[Number, Inner], {"2": {"size": 1}}, {Number.TWO: Inner(1)}),
@@ -336,9 +321,6 @@ TAKEN: dict[str, list[tuple[Any, Any, Any]]] = {
     "an option or a union": [
         (Number, 2.0, Number.TWO),
         (Box, {"width": 1, "height": 2}, Box(Number.ONE, Number.TWO)),
-        (Letter | None, "z", Letter.Z),
-        (Literal["b", "a"] | int, "a", "a"),
-        (int | None, 2.0, 2),
         (Cat | Dog, '{"type": "cat", "lives": 2}', Cat("cat", 2)),
         (Cat | Dog, {"type": "cat", "lives": 2.0, "name": None}, Cat("cat", 2)),
         (Cat | Dog, {"type": "dog", "sound": "w", "name": None}, Dog("dog", "w")),
@@ -370,7 +352,6 @@ RECORD = {
     ("hint", "published"),
     [
         (Literal["z", "a"], {"type": "string", "enum": ["z", "a"]}),
-        (list[Literal["z", "a"]], {"type": "array", "items": {"type": "string", "enum": ["z", "a"]}}),
         (Number, {"type": "integer", "enum": [2, 1]}),
         (Letter | None, {"anyOf": [{"type": "string", "enum": ["z", "a"]}, {"type": "null"}]}),
         (
@@ -378,15 +359,17 @@ RECORD = {
             {"anyOf": [{"type": "string", "enum": ["b", "a"]}, {"type": "integer", "enum": [1]}]},
         ),
         (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
-        (str | int, {"anyOf": [{"type": "string"}, {"type": "integer"}]}),
         (Point, RECORD),
-        (list[Point], {"type": "array", "items": RECORD}),
         (Point | None, {"anyOf": [RECORD, {"type": "null"}]}),
     ],
 )
 def test_a_type_is_published_as_it_is_declared(hint: Any, published: dict[str, Any]) -> None:
     for model in models(hint).values():
         assert model.schema()["properties"] == {"x": published}
+
+
+def test_the_docstring_of_a_record_is_not_published() -> None:
+    assert model_of(Point).schema() == RECORD
 
 
 OPTIONAL_RECORD = {**RECORD, "properties": {"size": {"type": "integer"}, "word": {"type": "string"}}}
@@ -403,7 +386,6 @@ class Optionally:
     ("hint", "published"),
     [
         (int | None, {"type": "integer"}),
-        (list[str] | None, {"type": "array", "items": {"type": "string"}}),
         (list[int | None] | None, {"type": "array", "items": NONE_OR}),
         (Optionally | None, OPTIONAL_RECORD),
         (list[Optionally] | None, {"type": "array", "items": OPTIONAL_RECORD}),
@@ -470,7 +452,6 @@ class Populated(pydantic.BaseModel):
         ),
         (Aliased, {"firstName": "x"}, [f"firstName: {AN_INTEGER}"]),
         (Populated, {"first": 1}, []),
-        (Populated, {"firstName": 1}, []),
     ],
 )
 def test_aliases_are_the_names_that_are_sent(kind: type, arguments: object, expected: list[str]) -> None:

@@ -70,7 +70,6 @@ SIZE = {
         (AsyncService(), ("awaited", 3)),
         (coroutine, 3),
         (wrapper, 3),
-        (functools.partial(coroutine), 3),
         (functools.partial(Service.method, Service()), ("Service", 3)),
         (functools.partial(AsyncService()), ("awaited", 3)),
         (Size, Size(3)),
@@ -128,7 +127,6 @@ def unimported() -> Any:
         Holder().method,
         unimported(),
         hinted(ToolContext | None, None),
-        hinted(Annotated[ToolContext, "who calls"]),
         hinted(Declared, None),
         hinted(type("OwnContext", (ToolContext,), {})),
     ],
@@ -374,12 +372,10 @@ BOTH = {"x": "The first.", "y": "The second."}
 @pytest.mark.parametrize(
     "section",
     [
-        "Args:\n    x: The first.\n    y: The second.",
         "Args:\nx: The first.\ny: The second.",
         "Args:\nx: The\n  first.\ny (int): The second.",
         "Args:\n    x -- The first.\n    y -- The second.",
         "Args:\n    x - The first.\n    y (int) - The second.",
-        "Args:\n    x -- The\n        first.\n    y: The second.",
         "Args:\n    - x: The first.\n    - `y`: The second.",
         "args:\n\tx: The first.\n\ty: The second.",
         "Keyword arguments:\nx -- The first.\ny -- The second.",

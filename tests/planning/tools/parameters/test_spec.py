@@ -143,7 +143,6 @@ def test_a_query_type_that_is_not_supported_is_told_with_those_that_are(query_ty
     [
         ("plane", "Tool 'plane' not found in registry; did you mean plain?"),
         ("zzz", f"Tool 'zzz' not found in registry; {THE_TOOLS}"),
-        (None, f"Tool a value of type NoneType not found in registry; {THE_TOOLS}"),
     ],
 )
 def test_an_unknown_tool_is_told_with_the_nearest_known(name: Any, message: str) -> None:

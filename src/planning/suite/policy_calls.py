@@ -180,7 +180,7 @@ class PolicyCalls:
             else:
                 facts, demands = facts_in(transaction), session.local_object(Policies).policy or self.policy
                 extras = self._extras(command, params, accepted)
-                calls = transaction.select_all(EvidenceCall)
+                calls = () if demands.evidence is None else transaction.select_all(EvidenceCall)
                 entailed = decide(demands, facts, before, command, extras, calls)
                 plan = dispatch(command)
         except ToolValidationError as refusal:

@@ -27,7 +27,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from inspect import CO_OPTIMIZED
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import CodeType, FunctionType, ModuleType
@@ -289,7 +289,7 @@ def _run(session: Any, items: list[Any], room: str, *, until_one_fails: bool) ->
     _be_silent()
     factory = session.config._tmp_path_factory
     factory._basetemp, factory._given_basetemp = None, Path(room)
-    for item, following in zip(items, [*items[1:], None], strict=True):
+    for item, following in pairwise([*items, None]):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if session.testsfailed and until_one_fails:
             session._setupstate.teardown_exact(None)

@@ -174,9 +174,9 @@ class _Unchecked:
     def validate_json(self, input: str | bytes | bytearray, **_: Any) -> dict[str, Any]:  # noqa: A002 - pydantic's name
         """Arguments as a dict; what is not a JSON object is kept as it is."""
         try:
-            return read_arguments(bytes(input) if isinstance(input, bytearray) else input)
+            return read_arguments(input)
         except ToolValidationError:
-            return {TEXT: input if isinstance(input, str) else bytes(input)}
+            return {TEXT: input}
 
     def validate_python(self, input: Any, **_: Any) -> dict[str, Any]:  # noqa: A002 - the same
         """The same, of what was read already."""

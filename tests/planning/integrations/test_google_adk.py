@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("google.adk", reason="needs Google ADK: pip install '.[google-adk]'")
 
 from driver_google_adk import ADA, ScriptedLlm, adk_of, back, go, run_with, said, tail, turn
-from frameworks import HALF, OPEN, OTHER, SHOP, facts_of, mark, text_of
+from frameworks import HALF, OPEN, OTHER, SHOP, facts_of, mark, text_of, toolbox
 from google.adk.agents import LiveRequestQueue, LlmAgent
 from google.adk.agents.context import Context
 from google.adk.agents.run_config import RunConfig
@@ -44,9 +44,8 @@ async def test_an_agent_that_is_transferred_to_works_on_the_plan() -> None:
     planning = PlanningToolset()
     assert planning.name == "planning"
     helper = LlmAgent(name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]), tools=[planning])
-    model = ScriptedLlm(script=[turn(SHOP), turn(("transfer_to_agent", {"agent_name": "helper"}))])
-    clerk = LlmAgent(name="clerk", model=model, tools=[planning], sub_agents=[helper])
-    runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
+    script = turn(SHOP), turn(("transfer_to_agent", {"agent_name": "helper"}))
+    runner, _ = run_with(planning, *script, sub_agents=[helper])
     await go(runner)
     assert text_of(planning.session_of(await adk_of(runner))) == HALF
 
@@ -56,9 +55,9 @@ async def test_the_state_of_a_run_can_be_written_down(stored: Session) -> None:
         """Write the state down."""
         return json.dumps(tool_context.state.to_dict()) + tool_context.session.model_dump_json()
 
-    model = ScriptedLlm(script=[turn(SHOP), turn(("write", {})), said()])
-    agent = LlmAgent(name="clerk", model=model, tools=[PlanningToolset(stored), write])
-    await go(Runner(app_name="shop", agent=agent, session_service=InMemorySessionService()))
+    script = turn(SHOP), turn(("write", {})), said()
+    runner, model = run_with(PlanningToolset(stored), *script, tools=[write])
+    await go(runner)
     assert model.script == []
 
 
@@ -67,12 +66,9 @@ async def test_an_agent_that_a_tool_runs_has_the_hosts_plan_and_goes_back_with_i
     stored: Session,
 ) -> None:
     planning = PlanningToolset(stored)
-    helper = LlmAgent(name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]))
-    helper.tools.append(planning)
-    calls = [turn(SHOP), said(), turn(("helper", {"request": "Rent it"})), said(), said()]
-    model = ScriptedLlm(script=calls)
-    clerk = LlmAgent(name="clerk", model=model, tools=[planning, AgentTool(helper)])
-    runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
+    helper = LlmAgent(name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]), tools=[planning])
+    script = turn(SHOP), said(), turn(("helper", {"request": "Rent it"})), said(), said()
+    runner, _ = run_with(planning, *script, tools=[AgentTool(helper)])
     await go(runner)
     second = await go(runner)
     assert (text_of(stored), stored.select_all(ToolInvoked)[-1].actor) == (HALF, "helper")
@@ -86,14 +82,11 @@ async def test_an_agent_that_a_tool_runs_has_a_plan_of_its_own_where_the_host_gi
     planning = PlanningToolset()
     model = ScriptedLlm(script=[turn(SHOP, mark("S001")), said()])
     helper = LlmAgent(name="helper", model=model, tools=[planning])
-    calls = [turn(SHOP), turn(("helper", {"request": "Rent it"}), mark("S002")), said()]
-    clerk = LlmAgent(name="clerk", model=ScriptedLlm(script=calls), tools=[planning, AgentTool(helper)])
-    runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
+    script = turn(SHOP), turn(("helper", {"request": "Rent it"}), mark("S002")), said()
+    runner, _ = run_with(planning, *script, tools=[AgentTool(helper)])
     await go(runner)
-    assert (tail(model.requests[-1]), text_of(planning.session_of(await adk_of(runner)))) == (
-        HALF,
-        OTHER,
-    )
+    own = text_of(planning.session_of(await adk_of(runner)))
+    assert (tail(model.requests[-1]), own) == (HALF, OTHER)
 
 
 @pytest.mark.parametrize("name", ["ScriptedLlm", "LiteLlm"])
@@ -161,7 +154,7 @@ async def test_a_live_connection_has_the_tools_and_begins_without_a_reminder(sto
 def of_two_runs(session: Session, *more: Any) -> Any:
     """A runner whose first run sets a plan up, and whose second one marks its first step."""
     runs = [turn(SHOP), said(), turn(mark("S001")), said(), *more]
-    return run_with(PlanningToolset(session), InMemorySessionService(), *runs)
+    return run_with(PlanningToolset(session), *runs)
 
 
 async def test_runs_are_taken_back_one_after_the_other(stored: Session) -> None:
@@ -184,7 +177,7 @@ def test_it_goes_back_after_a_restart_with_a_database(tmp_path: Path, path: Path
         async with DatabaseSessionService(f"sqlite+aiosqlite:///{tmp_path / 'adk.db'}") as service:
             with closing(SqliteStore(path)) as store:
                 session = Session(session_id="run-7", store=store)
-                runner, model = run_with(PlanningToolset(session), service, *script)
+                runner, model = run_with(PlanningToolset(session), *script, service=service)
                 if taken_back:
                     await back(runner, taken_back)
                 invocation = await go(runner)
@@ -287,7 +280,7 @@ async def test_a_position_of_something_else_ends_the_run_before_the_model_is_ask
 ) -> None:
     service = InMemorySessionService()
     await service.create_session(app_name="shop", **ADA, state={"planning:position": position})
-    runner, model = run_with(PlanningToolset(stored), service, turn(SHOP), said())
+    runner, model = run_with(PlanningToolset(stored), turn(SHOP), said(), service=service)
     with pytest.raises(error) as raised:
         await go(runner)
     assert (str(raised.value), model.requests, stored.version) == (message, [], 0)
@@ -350,11 +343,8 @@ async def test_the_user_is_asked_for_a_plan_that_waits_and_the_call_is_made(is_g
     answers = await talk.say()
     assert answers[1:] == ["Rooms 1 and 2.", WAITS]
     question = talk.asked.args["toolConfirmation"]
-    assert (talk.done, question["hint"], question["payload"]["plan"]["approval"]) == (
-        [],
-        f"Approve this plan?\n{OPEN}",
-        "waiting",
-    )
+    assert (talk.done, question["hint"]) == ([], f"Approve this plan?\n{OPEN}")
+    assert question["payload"]["plan"]["approval"] == "waiting"
     assert (await talk.answer(True), talk.done) == (["Rented 1."], ["1"])
     if session is not None:
         assert facts_of(session).approval == "approved"
@@ -374,9 +364,7 @@ async def test_an_answer_is_for_the_plan_that_was_shown() -> None:
     session = Session()
     talk = Conversation(session, APPROVAL, turn(SHOP), turn(RENT), said())
     await talk.say()
-    Conversation(session, APPROVAL).planning._boxes["planning_add_step"].call(
-        "planning_add_step", {"steps": ["Burn it"]}
-    )
+    toolbox(session, ()).call("planning_add_step", {"steps": ["Burn it"]})
     assert await talk.answer(True) == [WAITS]
     assert (talk.done, facts_of(session).approval) == ([], "waiting")
 
@@ -402,14 +390,9 @@ async def test_approval_of_the_plan_is_not_the_answer_to_a_question_of_the_tool(
 
 
 async def test_a_policy_for_other_tools_needs_the_toolset_as_a_plugin() -> None:
-    planning = PlanningToolset(policy=APPROVAL)
-    agent = LlmAgent(name="clerk", model=ScriptedLlm(script=[said()]), tools=[planning])
-    runner = Runner(
-        app_name="shop", agent=agent, session_service=InMemorySessionService(), auto_create_session=True
-    )
+    runner, _ = run_with(PlanningToolset(policy=APPROVAL), said())
     with pytest.raises(RuntimeError) as raised:
-        async for _ in runner.run_async(**ADA, new_message=Content(role="user", parts=[Part(text="Go")])):
-            pass
+        await go(runner)
     assert str(raised.value) == (
         "the plan's policy holds for the agent's other tools: give the toolset to the app too, "
         "App(..., plugins=[planning])"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from socket import has_ipv6
 from typing import Any
@@ -121,15 +120,6 @@ async def test_a_server_for_all_addresses_knows_the_one_that_was_called() -> Non
             for each in requests
         ]
     assert result == [200, 421, 421]
-
-
-async def test_one_that_does_not_say_how_large_it_is_is_read_up_to_the_limit() -> None:
-    async def chunks() -> AsyncIterator[bytes]:
-        for _ in range(11):
-            yield b"x" * 100
-
-    large = {"content": chunks(), "json": None}
-    assert await answers(large, limits=Limits(body=1_000)) == [(413, "Request body too large")]
 
 
 async def test_the_id_of_a_session_is_the_servers_own() -> None:

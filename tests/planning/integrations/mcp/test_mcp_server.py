@@ -21,7 +21,7 @@ from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.planning_section import PlanningStrategy, section_body
 from planning.suite.tools import planning_tools
-from planning.tools import Tool, ToolContext, ToolResult, tool, tool_from_schema
+from planning.tools import Tool, ToolResult, tool, tool_from_schema
 from session import Session
 from session.stores import SqliteStore, StoreError
 
@@ -166,36 +166,17 @@ def deep() -> ToolResult:
     return ToolResult(True, "Look around.", value)
 
 
-def leak() -> str:
-    """Fail."""
-    raise OSError("password=hunter2")
-
-
-async def whose(context: ToolContext) -> str:
-    """Say whose session it is."""
-    return "nobody" if context.session is None else str(context.session.session_id)
-
-
 @in_both_eras
 async def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> None:
-    session = Session(session_id="mine")
-    async with Client(build_server([add, long, deep, leak, whose], session=session), mode=mode) as client:
+    async with Client(build_server([add, long, deep]), mode=mode) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
-        assert names == [*PLAN_TOOLS, "add", "long", "deep", "leak", "whose"]
-        calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("add", {"a": "x"})]
-        calls += [(name, {}) for name in ("long", "deep", "leak", "whose")]
-        added, refused, much, endless, leaked, own = [await client.call_tool(*each) for each in calls]
+        assert names == [*PLAN_TOOLS, "add", "long", "deep"]
+        calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("long", {}), ("deep", {})]
+        added, much, endless = [await client.call_tool(*each) for each in calls]
     assert (said(added), added.structured_content) == ("3", {"message": "3", "value": 3})
-    assert said(refused) == (
-        "error: Refused, nothing changed. 2 problems:\n"
-        "- a: expected an integer, got a string\n"
-        "- b: missing; send an integer"
-    )
     assert much.structured_content == {"message": said(much)}
     assert len(said(much)) <= 50_000
     assert endless.structured_content == {"message": "Look around."}
-    assert said(leaked) == "error: leak failed. Call it again, or continue without it."
-    assert said(own) == "mine"
 
 
 @pytest.mark.parametrize("kind", ["toolbox", "section", "other tools"])
@@ -330,9 +311,6 @@ async def test_a_tool_has_an_argument_that_it_declares_by_name(mode: str) -> Non
     ]
 
 
-READ = "planning_read_plan"
-
-
 @over_both
 @in_both_eras
 async def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: str) -> None:
@@ -402,7 +380,7 @@ async def test_a_change_of_the_store_that_is_not_one_of_the_plan_is_announced_to
         heard.cancel()
 
 
-async def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(
+async def test_a_store_that_refuses_is_an_error_of_the_resource_in_its_words(
     stored: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -410,15 +388,10 @@ async def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(
 
     async with Client(build_server(session=stored)) as client:
         await client.call_tool(*setup("Kept", "One"))
-        with monkeypatch.context() as patched:
-            for name in ("lock", "head"):
-                patched.setattr(SqliteStore, name, refuse)
-            refused = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
-            with pytest.raises(MCPError) as failed:
-                await client.read_resource("plan://shop")
-        marked = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
-        result = [refused.is_error, failed.value.error.message, said(marked)]
-    assert result == [True, "the disk is full: free some space", "S001 done. Plan completed."]
+        monkeypatch.setattr(SqliteStore, "head", refuse)
+        with pytest.raises(MCPError) as failed:
+            await client.read_resource("plan://shop")
+    assert failed.value.error.message == "the disk is full: free some space"
 
 
 @over_both

@@ -8,7 +8,6 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from queue import SimpleQueue
 from time import sleep
@@ -96,29 +95,6 @@ def test_more_silent_clients_than_there_are_places_shut_nobody_out(
 
 
 @SERVERS
-def test_slow_headers_and_clients_that_come_again_at_once_shut_nobody_out(
-    serve: Served, expected: int
-) -> None:
-    is_over = threading.Event()
-
-    def attack(url: str) -> None:
-        while not is_over.is_set():
-            with suppress(OSError), connected(url) as slow:
-                for byte in b"GET / HTTP/1.1\r\nX-Long: " + b"x" * 10_000:
-                    if is_over.wait(0.005):
-                        break
-                    slow.sendall(bytes([byte]))
-
-    with serve() as url, ThreadPoolExecutor(30) as pool:
-        attackers = [pool.submit(attack, url) for _ in range(30)]
-        try:
-            assert [get(url) for _ in range(20)] == [expected] * 20
-        finally:
-            is_over.set()
-        assert [each.exception() for each in attackers] == [None] * 30
-
-
-@SERVERS
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
 def test_a_client_whose_first_request_does_not_come_is_dropped(
     serve: Served, expected: int, said: bytes, monkeypatch: pytest.MonkeyPatch
@@ -163,9 +139,7 @@ def test_a_second_request_of_a_connection_has_to_come_as_soon(
         assert answer.startswith(f"HTTP/1.1 {expected} ".encode())
 
 
-def test_a_connection_that_comes_while_the_server_ends_is_closed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_connection_that_comes_while_the_server_ends_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
     theirs.settimeout(5)
     shut_down = uvicorn.Server.shutdown

@@ -13,17 +13,7 @@ import pytest
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
 from driver_langchain import ScriptedModel, said, turn
-from frameworks import (
-    HALF,
-    OPEN,
-    OTHER,
-    SHOP,
-    Call,
-    facts_of,
-    mark,
-    planned,
-    text_of,
-)
+from frameworks import HALF, OPEN, OTHER, SHOP, Call, facts_of, mark, planned, text_of
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import (

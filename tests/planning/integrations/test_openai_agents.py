@@ -410,14 +410,6 @@ class TestApproval:
         assert pending_approval(session) is not None
         assert (worked, len(model.calls)) == (["shelves"], 5)
 
-    def test_the_sdk_asks_the_user_about_arguments_that_it_cannot_read(self) -> None:
-        planning = guarded(Session())
-        agent, _ = agent_of(planning, [("paint", "{no json")], "Done.")
-        result = run_async(planning, agent)
-        assert asked_about(result) == [("paint", "{no json")]
-        (said,) = outputs(decided(planning, agent, result))
-        assert said.startswith("Refused, nothing changed. arguments are not JSON at line 1, column 2: ")
-
     def test_without_a_session_nobody_is_asked(self) -> None:
         planning = planning_tools(lambda: None, tools=[work, paint], policy=APPROVAL)
         agent, _ = agent_of(planning, [WORK, ("paint", {"wall": "A"})], "Done.")

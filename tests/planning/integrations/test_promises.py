@@ -196,18 +196,6 @@ def test_calls_of_one_turn_are_all_kept_in_order(entry: EntryPoint, stored: Sess
 
 
 @promise("identity")
-def test_the_id_of_the_call_and_the_agents_name_are_in_the_events(entry: EntryPoint) -> None:
-    session = Session()
-    entry.play(session, [[SHOP, mark("S07")], [mark("S001")]])
-    assert [(each.call_id, each.actor) for each in session.select_all(ToolInvoked)] == [
-        ("call_1", "clerk"),
-        ("call_3", "clerk"),
-    ]
-    assert [(each.call_id, each.actor) for each in session.select_all(ToolFailed)] == [("call_2", "clerk")]
-    assert [change.call_id for change in session.history() if change.changed] == ["call_1", "call_3"]
-
-
-@promise("identity")
 @pytest.mark.parametrize("call_id", ["x" * 500, "\xe4\n1"], ids=["long", "not printable"])
 def test_an_id_that_no_event_can_hold_is_replaced_there_and_answered_as_it_is(
     entry: EntryPoint, call_id: str

@@ -16,7 +16,7 @@ from mcp.client.session import IncomingMessage
 from mcp_served import connecting, in_both_eras, over_both, over_http, said
 from syrupy.assertion import SnapshotAssertion
 
-from planning import MarkStep, Plan, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox, register_plan
+from planning import MarkStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox, register_plan
 from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.planning_section import PlanningStrategy, section_body
@@ -197,25 +197,20 @@ async def test_a_toolbox_or_a_section_is_served_as_it_is_with_its_session(kind: 
 
 
 async def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
-    sessions = {"a": Session(session_id="a"), "b": Session(session_id="b")}
-    current = ["a"]
+    sessions: list[Session | None] = [Session(session_id="a"), Session(session_id="b"), None]
 
     def find() -> Session | None:
-        return sessions.get(current[0])
+        return sessions[0]
 
     async with Client(build_server(Toolbox(planning_tools(find), session=find))) as client:
-        for name in ("a", "b"):
-            current[0] = name
-            await client.call_tool(*setup(f"Of {name}"))
-        uris = [resource.uri for resource in (await client.list_resources()).resources]
-        current[0] = "nobody"
-        refused = await client.call_tool(READ)
-        result = [uris, (await client.list_resources()).resources, refused.is_error]
-    assert result == [["plan://b"], [], True]
-    assert [getattr(each.select_latest(Plan), "objective", None) for each in sessions.values()] == [
-        "Of a",
-        "Of b",
-    ]
+        seen = []
+        while sessions:
+            uris = [resource.uri for resource in (await client.list_resources()).resources]
+            seen.append((uris, said(await client.call_tool(READ))))
+            sessions.pop(0)
+    no_plan = "error: Refused, nothing changed. no plan yet; call planning_setup_plan first"
+    no_session = "error: planning_read_plan was not called: no session for this call"
+    assert seen == [(["plan://a"], no_plan), (["plan://b"], no_plan), ([], no_session)]
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ class Guard:
             if is_other or not self._is_here(_ORIGIN.fullmatch(value), scope):
                 return PlainTextResponse("Unknown origin", 403)
         given = [value for name, value in scope["headers"] if name == b"authorization"]
-        if self._token is not None and not (len(given) == 1 and self._is_token(given[0])):
+        if self._token is not None and not (len(given) == 1 and _is_token(given[0], self._token)):
             return PlainTextResponse("A token is required", 401, {"WWW-Authenticate": "Bearer"})
         return None
 
@@ -129,9 +129,10 @@ class Guard:
         name = "" if found is None else found["name"].strip("[]")
         return bool(name) and (name in self._names or name == (scope.get("server") or ("",))[0])
 
-    def _is_token(self, given: bytes) -> bool:
-        scheme, _, token = given.partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token or b"")
+
+def _is_token(given: bytes, expected: bytes) -> bool:
+    scheme, _, token = given.partition(b" ")
+    return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), expected)
 
 
 class _Connection(H11Protocol):

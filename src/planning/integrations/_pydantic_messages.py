@@ -58,7 +58,7 @@ def unkept(
     messages: Sequence[ModelMessage], names: Container[str]
 ) -> Iterator[tuple[ToolCallPart | None, ToolReturnPart]]:
     """The calls whose results have no position, since the last one that has; None for a call that is lost."""
-    start = next((i + 1 for i in reversed(range(len(messages))) if position_in(messages[i : i + 1])), 0)
+    start = next((i + 1 for i in reversed(range(len(messages))) if position_in(messages[i : i + 1])), None)
     calls = dict[str, ToolCallPart]()
     for message in messages:
         calls |= {part.tool_call_id: part for part in message.parts if isinstance(part, ToolCallPart)}

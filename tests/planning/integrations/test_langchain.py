@@ -433,6 +433,21 @@ def test_an_agent_without_a_policy_is_held_by_that_of_another_section(*, is_asyn
     assert [each.tool for each in session.select_all(EvidenceCall) if each.success] == ["work"]
 
 
+def test_that_the_model_has_read_the_reminder_is_in_the_state() -> None:
+    session = Session()
+    result = Agent(PlanPolicy(stale_after=1), [[SHOP], [LOOK], "End."], session).run()
+    assert result["planning"]["version"] == session.version
+
+
+def test_outside_of_an_agent_a_tool_has_the_session_of_a_function_and_no_other() -> None:
+    session = Session()
+    replies = [PlanningMiddleware(each).tools[0].invoke(SHOP[1]) for each in (lambda: session, None)]
+    assert replies == [
+        "Plan set: S001 to S002. Next: S001 Rent a room",
+        "planning_setup_plan was not called: no session for this call",
+    ]
+
+
 def test_without_a_gate_the_graph_has_no_further_node() -> None:
     for policy in (None, PlanPolicy(evidence="required")):
         agent = create_agent(ScriptedModel(script=[]), middleware=[PlanningMiddleware(policy=policy)])

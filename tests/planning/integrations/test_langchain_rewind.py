@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from itertools import count
 from threading import Barrier, Thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, RetryPolicy, interrupt
 
-from planning import AddStep, MarkStep, NewPlanStep, Plan, SetupPlan
+from planning import AddStep, MarkStep, NewPlanStep, Plan, PlanPolicy, SetupPlan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Rewound, Session, VersionError, select_latest
 
@@ -399,6 +400,46 @@ def test_two_requests_at_once_keep_each_others_work(threads: tuple[str, str], ke
     for each in requests:
         each.join()
     assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
+
+
+class Slow(InMemorySaver):
+    """Saves a checkpoint when the run has gone on from it already."""
+
+    def put(self, *given: Any) -> Any:
+        sleep(0.1)
+        return super().put(*given)
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_an_agent_in_a_node_goes_back_though_its_checkpoint_is_saved_late(names: bool) -> None:
+    session = planned().session
+    builder = StateGraph(PlanningState)
+    builder.add_node("agent", worker(session, marking("S001")))
+    builder.add_edge(START, "agent")
+    graph: Any = builder.compile(checkpointer=Slow())
+    graph.invoke(asked(), A)
+    head = next(each.config for each in graph.get_state_history(A) if each.next == ("agent",))
+    if not names:
+        graph.update_state(head, {"messages": [HumanMessage("Otherwise")]}, as_node=START)
+        head = A
+    graph.invoke(None, head)
+    assert (statuses(session), rewinds(session)) == (["done", "pending"], 1)
+
+
+def test_news_of_a_delegation_leave_out_what_its_own_turn_did_before() -> None:
+    session = planned().session
+
+    @langchain_tool
+    def delegate() -> str:
+        """Delegate."""
+        return str(worker(session, marking("S002")).invoke(asked())["messages"][-1].content)
+
+    model = ScriptedModel(script=[calls(mark("S001"), ("delegate", {})), said()])
+    middleware = [PlanningMiddleware(session, policy=PlanPolicy(stale_after=9))]
+    create_agent(model, tools=[delegate], middleware=middleware).invoke(ASKED)
+    assert added_to(str(model.requests[-1][-1].content)) == (
+        "The plan has changed since your last turn: S002 done. Plan completed."
+    )
 
 
 def test_an_update_of_the_head_is_no_way_back() -> None:

@@ -41,6 +41,7 @@ from planning import (
 )
 from planning.integrations.openai_agents import PlanningTools, planning_tools
 from planning.tools import ToolContext
+from planning.tools.errors import ContextInvalid
 from planning.tools.ledger import ToolCall
 from session import Session, ToolFailed, ToolInvoked
 
@@ -200,6 +201,8 @@ def test_the_session_may_be_found_by_the_context_of_the_run_and_the_actor_given(
     assert tails(model) == ["", OPEN]
     assert text_of(user["session"]) == OPEN
     assert [each.actor for each in user["session"].history()] == ["ann"]
+    with pytest.raises(ContextInvalid, match=r"^no session for this call$"):
+        planning.section.reminder()
 
 
 @pytest.mark.parametrize(

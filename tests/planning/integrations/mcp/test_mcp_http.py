@@ -278,21 +278,6 @@ async def test_a_flood_is_refused_and_the_server_goes_on() -> None:
     assert after == 404
 
 
-CALL = b'{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"planning_read_plan","arguments":1}}'
-BODIES = [b"", b"{", b"[]", b"null", b"[" * 100_000, b'{"jsonrpc": "2.0"}', b"\xff\xfe"]
-
-
-@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28", "1999-01-01", "\xe9"])
-async def test_what_is_not_mcp_is_a_client_error(version: str) -> None:
-    header: dict[str, Any] = {"MCP-Protocol-Version": version.encode("latin-1")}
-    bodies = [*BODIES, CALL % b"1", CALL % (b"9" * 5_000)]
-    *found, (after, _) = await answers(
-        *({"content": body, "headers": header, "json": None} for body in bodies), {}
-    )
-    assert [status for status, _ in found if not 400 <= status < 500] == []
-    assert after == 200
-
-
 async def test_a_port_that_is_taken_is_an_error() -> None:
     async with over_http(build_server()) as url:
         with pytest.raises(OSError, match="Address already in use"):

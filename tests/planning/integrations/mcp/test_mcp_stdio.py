@@ -194,6 +194,10 @@ def test_an_answer_that_does_not_come_is_not_waited_for_forever(monkeypatch: pyt
         assert (server.wait(), texts(messages)) == (0, [SET])
 
 
+def test_the_last_answers_have_as_long_as_is_documented() -> None:
+    assert f"takes longer than {stdio._LAST_ANSWERS:g} seconds." in str(serve_stdio.__doc__)
+
+
 def test_a_plan_in_a_store_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     kept = ("--store", str(tmp_path / "plans.db"), "--session", "nightly")
     asked = [call("planning_setup_plan", objective="Survive", initial_steps=["One"])]

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
 import socket
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from queue import SimpleQueue
 from time import sleep
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 import uvicorn
+from anyio.from_thread import start_blocking_portal
+from mcp_served import over_http
 from page_data import serving
 
-from planning.integrations.mcp import build_server, serve_http
+from planning.integrations.mcp import build_server
 from planning.serving import Limits, listening, serve
 from planning.view import server
 
@@ -29,22 +29,9 @@ TOKEN = "a token of the tests"  # noqa: S105 - it guards nothing
 
 @contextmanager
 def mcp_server() -> Iterator[str]:
-    loop = asyncio.new_event_loop()
-    ready: SimpleQueue[str] = SimpleQueue()
-    task = loop.create_task(serve_http(build_server(), token=TOKEN, limits=LIMITS, started=ready.put))
-
-    def run() -> None:
-        with suppress(asyncio.CancelledError):
-            loop.run_until_complete(task)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield ready.get(timeout=20)
-    finally:
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-        loop.close()
+    served = over_http(build_server(), token=TOKEN, limits=LIMITS)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(served) as url:
+        yield url
 
 
 @contextmanager
@@ -57,12 +44,7 @@ def page_server() -> Iterator[str]:
 
 def get(url: str, **headers: str) -> int:
     """The status of the answer to an honest client without a token."""
-    where = urlsplit(url)
-    connection = http.client.HTTPConnection(where.netloc, timeout=5)
-    connection.request("GET", where.path, headers=headers)
-    status = connection.getresponse().status
-    connection.close()
-    return status
+    return httpx2.get(url, headers=headers, timeout=5).status_code
 
 
 def connected(url: str, timeout: float = 5) -> socket.socket:

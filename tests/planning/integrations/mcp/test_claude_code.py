@@ -247,21 +247,6 @@ def test_the_history_has_the_models_ids_of_the_calls(store: Path, worked: Asked)
 BEGUN = "Fix the login (active, 0 of 2 done)\nS001 pending: Reproduce it\nS002 pending: Fix it"
 
 
-def test_two_programs_at_once_keep_two_plans_in_one_store(store: Path, both: tuple[Asked, Asked]) -> None:
-    with opened(store, "project") as session:
-        assert text_of(session) == (
-            "Fix the login (active, 2 of 3 done)\n"
-            "S001 pending: Reproduce it\n"
-            "  - Fails on empty names\n"
-            "S002 done: Refuse empty names\n"
-            "  In the form\n"
-            "S003 done: Test it\n"
-            "  - No server"
-        )
-    with opened(store, "other") as session:
-        assert text_of(session) == BEGUN
-
-
 def test_started_as_the_page_says_it_finds_the_plan_of_the_store(tmp_path: Path) -> None:
     store = tmp_path / "plans.db"
     with opened(store, "project") as session:

@@ -227,12 +227,8 @@ async def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
         ),
         ({"tools": [Tool(READ, "", add)]}, "two tools are named planning_read_plan"),
         ({"ignore": "trace"}, "ignore must be a collection of names, got 'trace'"),
-        *(
-            ({"tools": given}, f"expected a Toolbox, a Section or an iterable of tools, got {kind}")
-            for given, kind in (("planning_mark_step", "str"), (5, "int"), (None, "NoneType"))
-        ),
     ],
-    ids=range(8),
+    ids=range(5),
 )
 def test_what_cannot_be_served_is_refused_at_once(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:

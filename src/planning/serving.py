@@ -234,7 +234,6 @@ async def serve(
         ws="none",
         log_config=None,
         log_level="critical",  # what clients do wrong is nothing to be read here
-        access_log=False,
         server_header=False,
         date_header=False,
         limit_concurrency=limits.connections + limits.waiting,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -148,5 +149,21 @@ def test_a_connection_that_comes_while_the_server_ends_is_closed(monkeypatch: py
         assert theirs.recv(1) == b""
 
 
-def test_a_client_has_ten_seconds_to_send_the_header() -> None:
-    assert Limits().header == 10
+@SERVERS
+def test_what_clients_do_wrong_is_not_in_the_log(
+    serve: Served, expected: int, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level("DEBUG")
+    with serve() as url:
+        with connected(url) as wrong:
+            wrong.sendall(b"GET\r\n\r\n")
+            assert wrong.recv(1_000).startswith(b"HTTP/1.1 400 ")
+        assert get(url) == expected
+    assert [each for each in caplog.records if each.name.startswith("uvicorn")] == []
+    assert (capfd.readouterr(), logging.getLogger("uvicorn").handlers) == (("", ""), [])
+
+
+def test_what_clients_may_use_unless_the_host_says_otherwise() -> None:
+    assert Limits() == Limits(
+        header=10, seconds=30, body=1_000_000, connections=500, waiting=200, sessions=1_000, idle=1_800
+    )

@@ -15,7 +15,7 @@ pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'se
 from driver_langchain import ScriptedModel, said, turn
 from frameworks import HALF, OPEN, OTHER, SHOP, Call, facts_of, mark, planned, text_of
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -129,11 +129,28 @@ def test_a_tool_that_answers_with_a_command_is_told_by_that() -> None:
         return Command(update={"messages": [ToolMessage("Done.", tool_call_id=tool_call_id)]})
 
     options = {"policy": PlanPolicy(evidence="required")}
-    agent, _ = agent_of([turn(("work", {})), said()], session, tools=[work], planning=options)
-    agent.invoke(ASKED, thread("A"))
+    script = [turn(("work", {}))]
+    agent, _ = agent_of(script, session, tools=[work], planning=options, interrupt_after=["tools"])
+    result = agent.invoke(ASKED, thread("A"))
     assert [(each.name, each.result.message) for each in session.select_all(ToolInvoked)] == [
         ("work", "Command")
     ]
+    assert result["planning"]["version"] == session.version
+
+
+def test_other_middleware_reads_the_answer_of_another_tool_as_it_is_while_nothing_changes() -> None:
+    answers = list[Any]()
+
+    class Reads(AgentMiddleware[Any, Any]):
+        def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+            answers.append(handler(request))
+            return answers[-1]
+
+    look = tool(name_or_callable="look", description="Look.")(lambda: "seen")
+    planning = PlanningMiddleware(Session())
+    model = ScriptedModel(script=[turn(LOOK), said()])
+    create_agent(model, tools=[look], middleware=[Reads(), planning]).invoke(ASKED)
+    assert [(type(each), each.text) for each in answers] == [(ToolMessage, "seen")]
 
 
 def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:

@@ -15,7 +15,7 @@ from frameworks import plans_of, toolbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning import NewPlanStep, Plan, Toolbox, register_plan
+from planning import NewPlanStep, Plan, Toolbox, register_plan, tool_definitions
 from planning.integrations import anthropic, openai
 from planning.plan.commands import SetupPlan
 from planning.tools import tool
@@ -239,7 +239,10 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
             for cut in ("", None, '{"everything": tr')
         ),
         *((openai, call_chunks(function(cut), finish_reason=None), replies(CUT)) for cut in ("", '{"every')),
-        (openai, completion(function("{}"), finish_reason="length"), replies("cleared")),
+        *(
+            (openai, completion(function(whole), finish_reason="length"), replies("cleared"))
+            for whole in ("{}", {})
+        ),
         (openai, {"output": [{**ITEM, "status": "incomplete"}]}, [{**OUTPUT, "output": CUT}]),
         (openai, CUSTOM_CUT, [OUTPUT, custom_output(CUT)]),
         (openai, [{"type": "response.incomplete", "response": CUSTOM_CUT}], [OUTPUT, custom_output(CUT)]),
@@ -266,13 +269,21 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
             replies("cleared"),
         ),
     ],
-    ids=range(27),
+    ids=range(28),
 )
 def test_each_call_that_is_complete_is_made_and_each_is_answered(
     module: Any, sent: Any, answers: list[dict[str, Any]]
 ) -> None:
     assert module.run_calls(sent, BOX) == answers
     assert asyncio.run(module.arun_calls(sent, BOX)) == answers
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_tools_of_a_request_are_defined_in_its_format(strict: bool) -> None:
+    assert openai.tools(strict=strict) == tool_definitions("openai", strict=strict)
+    responses = openai.tools(strict=strict, responses=True)
+    assert responses == tool_definitions("openai-responses", strict=strict)
+    assert anthropic.tools(strict=strict) == tool_definitions("anthropic", strict=strict)
 
 
 def reading(module: Any, sent: Any) -> list[Any]:

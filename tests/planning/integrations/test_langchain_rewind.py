@@ -23,7 +23,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, RetryPolicy, interrupt
 
-from planning import AddStep, MarkStep, NewPlanStep, Plan, PlanPolicy, SetupPlan
+from planning import AddStep, MarkStep, NewPlanStep, Plan, PlanPolicy, SetupPlan, register_plan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Rewound, Session, VersionError, select_latest
 
@@ -400,6 +400,25 @@ def test_two_requests_at_once_keep_each_others_work(threads: tuple[str, str], ke
     for each in requests:
         each.join()
     assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
+
+
+def test_without_checkpoints_two_runs_of_one_name_hear_of_each_other() -> None:
+    session = planned().session
+    register_plan(session, PlanPolicy(dependencies=True))
+
+    @langchain_tool
+    def meet() -> str:
+        """Let the agent work in a thread, where it is not a part of this run."""
+        working = Thread(target=lambda: agent.invoke(asked()))
+        working.start()
+        working.join()
+        return "met"
+
+    before, other = [mark("S002", "in_progress")], [mark("S001")]
+    script = [calls(*before), calls(("meet", {})), calls(*other), said(), calls(mark("S002")), said()]
+    agent = worker(session, script, tools=[meet], name="clerk")
+    said_last = agent.invoke(asked())["messages"][-2].content
+    assert said_last == "Since you last looked: S001 done. S002 done. Plan completed."
 
 
 class Slow(InMemorySaver):

@@ -19,7 +19,7 @@ from session import Session
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException
+from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, ToolException
 from langchain_core.tools import tool as langchain_tool
 
 from planning.integrations.langchain import tools_from
@@ -126,10 +126,13 @@ def double(number: int) -> dict[str, int]:
     return {"twice": 2 * number}
 
 
+OF_SCHEMA = StructuredTool("double", description="Double it.", args_schema=SCHEMA, func=double)
+
+
 @pytest.mark.parametrize(
     ("made", "output"),
     [
-        (lambda: tools_from([langchain_tool(double)]), '{"twice": 8}'),  # LangChain's tools answer with text
+        (lambda: tools_from([OF_SCHEMA]), '{"twice": 8}'),  # LangChain's tools answer with text
         (lambda: openai.tools_from([{"type": "function", **ABOUT}], {"double": double}), {"twice": 8}),
     ],
 )

@@ -126,7 +126,7 @@ def double(number: int) -> dict[str, int]:
     return {"twice": 2 * number}
 
 
-OF_SCHEMA = StructuredTool("double", description="Double it.", args_schema=SCHEMA, func=double)
+OF_SCHEMA = StructuredTool(name="double", description="Double it.", args_schema=SCHEMA, func=double)
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,7 @@ def results(content: str, **more: Any) -> list[dict[str, Any]]:
 
 
 CUT_RESULT = results(CUT, is_error=True)
+STREAMED = {**USE, "input": {"everything": True}}
 EVENTS = [
     {"type": "message_start", "message": {"content": []}},
     start(0, {"type": "thinking", "thinking": ""}),
@@ -134,7 +135,8 @@ EVENTS = [
     delta(1, "citations", citation={"a": 1}),
     delta(1, "citations", citation={"a": 2}),
     start(2, USE),
-    delta(2, "input_json", partial_json="{}"),
+    delta(2, "input_json", partial_json='{"every'),
+    delta(2, "input_json", partial_json='thing": true}'),
     {"type": "ping"},
     {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
 ]
@@ -186,7 +188,11 @@ PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
             EVENTS,
             [
                 message(
-                    [THOUGHT, {"type": "text", "text": "I clear it.", "citations": [{"a": 1}, {"a": 2}]}, USE]
+                    [
+                        THOUGHT,
+                        {"type": "text", "text": "I clear it.", "citations": [{"a": 1}, {"a": 2}]},
+                        STREAMED,
+                    ]
                 )
             ],
         ),

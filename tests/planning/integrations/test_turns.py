@@ -124,6 +124,7 @@ def results(content: str, **more: Any) -> list[dict[str, Any]]:
 
 
 CUT_RESULT = results(CUT, is_error=True)
+CITING = {"type": "text", "text": "I clear it.", "citations": [{"a": 1}, {"a": 2}]}
 STREAMED = {**USE, "input": {"everything": True}}
 EVENTS = [
     {"type": "message_start", "message": {"content": []}},
@@ -183,19 +184,7 @@ PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
         (anthropic, message([THOUGHT, {**USE, "input": {"everything": None}}]), None),
         (anthropic, message([]), []),
         (anthropic, message("Hi."), [message([{"type": "text", "text": "Hi."}])]),
-        (
-            anthropic,
-            EVENTS,
-            [
-                message(
-                    [
-                        THOUGHT,
-                        {"type": "text", "text": "I clear it.", "citations": [{"a": 1}, {"a": 2}]},
-                        STREAMED,
-                    ]
-                )
-            ],
-        ),
+        (anthropic, EVENTS, [message([THOUGHT, CITING, STREAMED])]),
     ],
     ids=range(9),
 )

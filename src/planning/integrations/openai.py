@@ -225,7 +225,8 @@ def _calls(read: Turn) -> Iterator[tuple[dict[str, Any], Call]]:
     """The calls of a turn, each with the part of the turn that it answers."""
     items, is_cut, response = read
     found = list(_find(items, is_cut=is_cut))
-    return zip((item for item, _ in found), in_turn(response, [call for _, call in found]), strict=True)
+    calls = iter(in_turn(response, [call for _, call in found]))
+    return ((item, next(calls)) for item, _ in found)
 
 
 def _find(items: list[dict[str, Any]], *, is_cut: bool) -> Iterator[tuple[dict[str, Any], Call]]:

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from planning import NewPlanStep, Plan, Toolbox, register_plan, tool_definitions
 from planning.integrations import anthropic, openai
 from planning.plan.commands import SetupPlan
-from planning.tools import tool
+from planning.tools import ToolContext, tool
 from session import Session, ToolInvoked
 
 
 @tool
 def clear(everything: bool = True) -> str:
     """Clears everything."""
-    return "cleared"
+    return "cleared" if everything else "kept"
 
 
 BOX = Toolbox([clear])
@@ -69,14 +69,15 @@ def replies(*contents: str) -> list[dict[str, Any]]:
 # Responses
 
 ITEM = {"type": "function_call", "call_id": "c1", "name": "clear", "arguments": "{}"}
-CUSTOM = {"type": "custom_tool_call", "call_id": "c2", "name": "clear", "input": "{}"}
+KEEP = '{"everything": false}'
+CUSTOM = {"type": "custom_tool_call", "call_id": "c2", "name": "clear", "input": KEEP}
 OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "cleared"}
 DONE = {"type": "response.output_item.done", "output_index": 0, "item": ITEM}
 BEGUN = {"type": "response.output_item.added", "output_index": 1, "item": {**ITEM, "call_id": "c2"}}
 TEXT = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
 KINDS = ("web_search_call", "mcp_call", "computer_call", "shell_call", "apply_patch_call", "reasoning")
 OTHERS = [{"type": kind, "id": f"i_{kind}", "call_id": "c9", "status": "completed"} for kind in KINDS]
-CUSTOM_CUT = {"output": [ITEM, CUSTOM], "status": "incomplete"}
+CUSTOM_CUT = {"output": [TEXT, ITEM, CUSTOM], "status": "incomplete"}
 NAMED = {"output": [*OTHERS, ITEM, *OTHERS, CUSTOM, {**CUSTOM, "call_id": "c3", "name": "grep"}]}
 
 
@@ -86,7 +87,7 @@ def custom_output(output: str, call_id: str = "c2") -> dict[str, Any]:
 
 NAMED_OUTPUTS = [
     OUTPUT,
-    custom_output("cleared"),
+    custom_output("kept"),
     custom_output(f"{NOBODY}'grep'; the tools are clear", "c3"),
 ]
 
@@ -133,6 +134,7 @@ EVENTS = [
     delta(0, "signature", signature="abc"),
     start(1, {"type": "text", "text": ""}),
     delta(1, "text", text="I clear it."),
+    delta(1, "text"),
     delta(1, "citations", citation={"a": 1}),
     delta(1, "citations", citation={"a": 2}),
     start(2, USE),
@@ -191,7 +193,8 @@ PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
 def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
     module: Any, sent: Any, added: list[dict[str, Any]] | None
 ) -> None:
-    assert module.turn(sent) == ([sent] if added is None else added)
+    given = iter(sent) if isinstance(sent, list) else sent
+    assert module.turn(given) == ([sent] if added is None else added)
     assert module.run_calls(module.turn(sent), BOX) == module.run_calls(sent, BOX)
 
 
@@ -201,6 +204,8 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
         # as it should be
         (openai, completion(function("{}")), replies("cleared")),
         (openai, {"output": [ITEM]}, [OUTPUT]),
+        (openai, ITEM, [OUTPUT]),
+        (openai, message(None, tool_calls=[function("{}")]), replies("cleared")),
         (anthropic, message([*OF_SERVER, USE]), results("cleared")),
         (anthropic, EVENTS, results("cleared")),
         # without calls
@@ -243,6 +248,7 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
         (openai, [{"type": "response.incomplete", "response": CUSTOM_CUT}], [OUTPUT, custom_output(CUT)]),
         (anthropic, message([USE], stop_reason="max_tokens"), CUT_RESULT),
         (anthropic, [start(0, USE)], CUT_RESULT),
+        (anthropic, [start(0, USE), delta(0, "input_json", partial_json=KEEP)], results("kept")),
         (anthropic, [start(0, USE), delta(0, "input_json", partial_json='{"everything"')], CUT_RESULT),
         # of other forms
         (
@@ -250,10 +256,12 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
             completion(
                 {"id": "c1", "type": "custom", "custom": {"name": "clera", "input": "all of it"}},
                 {"id": "c2", "type": "function", "function": None},
+                {"id": "c3", "type": "custom", "custom": {"name": "clear", "input": KEEP}},
             ),
             replies(
                 f"{NOBODY}'clera'; did you mean clear?",
                 f"{NOBODY}a value of type NoneType; the tools are clear",
+                "kept",
             ),
         ),
         (openai, NAMED, NAMED_OUTPUTS),
@@ -264,7 +272,7 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
             replies("cleared"),
         ),
     ],
-    ids=range(28),
+    ids=range(31),
 )
 def test_each_call_that_is_complete_is_made_and_each_is_answered(
     module: Any, sent: Any, answers: list[dict[str, Any]]
@@ -324,6 +332,22 @@ def test_no_answer_of_a_server_raises_anything_but_that_it_is_no_response(sent: 
             read()
         except TypeError as error:
             assert str(error).startswith("expected a ")
+
+
+@pytest.mark.parametrize(
+    ("module", "sent"), [(openai, completion(function("{}"))), (anthropic, message([USE]))]
+)
+def test_the_tools_may_be_given_themselves_and_the_agents_name_with_them(module: Any, sent: Any) -> None:
+    seen: list[str | None] = []
+
+    @tool(name="clear")
+    def noted(context: ToolContext) -> None:
+        """Note who calls it."""
+        seen.append(context.actor)
+
+    module.run_calls(sent, [noted], actor="clerk")
+    asyncio.run(module.arun_calls(sent, [noted], actor="clerk"))
+    assert seen == ["clerk", "clerk"]
 
 
 HASH = sha256(rb"\ud800").hexdigest()

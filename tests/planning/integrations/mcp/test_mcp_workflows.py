@@ -173,8 +173,9 @@ async def listed(capabilities: Capabilities | None) -> dict[str, Any]:
 
 
 async def test_the_schema_of_the_tool_describes_the_form_of_a_step(snapshot: SnapshotAssertion) -> None:
-    schema = (await listed(CAPABILITIES))[RUN].input_schema
-    assert json.dumps(schema, indent=2) + "\n" == snapshot
+    definition = (await listed(CAPABILITIES))[RUN]
+    stored, schema = definition.model_dump(mode="json", exclude_none=True), definition.input_schema
+    assert json.dumps(stored, indent=2) + "\n" == snapshot
     validator = jsonschema.Draft202012Validator(schema)
     for taken in (GOOD, GOOD["steps"], "any text", {"goal": 5}):
         assert list(validator.iter_errors({"document": taken})) == []

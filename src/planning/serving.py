@@ -86,7 +86,7 @@ class Guard:
             return
         refusal = self._refusal(scope)
         if refusal is not None:
-            refusal.headers["Connection"] = "close"
+            refusal.headers["connection"] = "close"
             await refusal(scope, receive, send)
             return
         deadline = asyncio.get_running_loop().time() + self._seconds
@@ -106,7 +106,7 @@ class Guard:
         except TimeoutError:
             if is_whole:
                 raise
-            answer = PlainTextResponse("The request took too long", 408, {"Connection": "close"})
+            answer = PlainTextResponse("The request took too long", 408, {"connection": "close"})
             await answer(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
@@ -122,7 +122,7 @@ class Guard:
                 return PlainTextResponse("Unknown origin", 403)
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if self._token is not None and not (len(given) == 1 and _is_token(given[0], self._token)):
-            return PlainTextResponse("A token is required", 401, {"WWW-Authenticate": "Bearer"})
+            return PlainTextResponse("A token is required", 401, {"www-authenticate": "Bearer"})
         return None
 
     def _is_here(self, found: re.Match[str] | None, scope: Scope) -> bool:

@@ -329,7 +329,8 @@ async def test_the_user_is_asked_for_a_plan_that_waits_and_the_call_is_made(is_g
     assert answers[1:] == ["Rooms 1 and 2.", WAITS]
     question = talk.asked.args["toolConfirmation"]
     assert (talk.done, question["hint"]) == ([], f"Approve this plan?\n{OPEN}")
-    assert question["payload"]["plan"]["approval"] == "waiting"
+    payload = question["payload"]
+    assert (payload["plan"]["approval"], payload["reason"]) == ("waiting", "")
     assert (await talk.answer(True), talk.done) == (["Rented 1."], ["1"])
     if session is not None:
         assert facts_of(session).approval == "approved"

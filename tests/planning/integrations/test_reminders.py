@@ -91,10 +91,13 @@ def test_what_a_clients_object_holds_is_sent_as_json() -> None:
         role: str
         content: str
         sent: datetime
+        count: int
+        name: str = "a default that was not sent"
 
-    message = Message(role="user", content="Go", sent=datetime(2026, 1, 2, tzinfo=UTC))
-    (sent,) = openai.with_reminder([message], planned())
-    assert sent == {"role": "user", "content": f"Go\n\n{OPEN}", "sent": "2026-01-02T00:00:00Z"}
+    sent = datetime(2026, 1, 2, tzinfo=UTC)
+    unchecked: Any = {"role": "user", "content": "Go", "sent": sent, "count": "many"}
+    shown = openai.with_reminder([Message.model_construct(**unchecked)], planned())
+    assert shown == [{**unchecked, "content": f"Go\n\n{OPEN}", "sent": "2026-01-02T00:00:00Z"}]
 
 
 def test_without_an_active_plan_the_messages_stay_as_they_are() -> None:

@@ -198,6 +198,11 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
     assert module.run_calls(module.turn(sent), BOX) == module.run_calls(sent, BOX)
 
 
+def test_input_that_was_cut_off_is_sent_back_empty() -> None:
+    events = [start(0, USE), delta(0, "input_json", partial_json='{"everything"')]
+    assert anthropic.turn(events) == [message([USE])]
+
+
 @pytest.mark.parametrize(
     ("module", "sent", "answers"),
     [

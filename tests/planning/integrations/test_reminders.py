@@ -21,7 +21,7 @@ from planning.tools.errors import ContextInvalid
 from session import Session
 
 CACHED = {"type": "text", "text": "Go", "cache_control": {"type": "ephemeral"}}
-IMAGE = {"type": "image_url", "image_url": {"url": "data:"}}
+IMAGE = SimpleNamespace(type="image_url", image_url={"url": "data:"})
 USER = {"role": "user", "content": OPEN}
 TEXT, INPUT_TEXT = {"type": "text", "text": OPEN}, {"type": "input_text", "text": OPEN}
 

@@ -230,9 +230,9 @@ def test_input_that_was_cut_off_is_sent_back_empty() -> None:
             call_chunks(
                 {"index": 0, **function("{", "c1")},
                 {"index": 0, **function("}", "c1")},
-                {"index": 1, **function({}, "c2")},
+                {"index": 1, **function({"everything": False}, "c2")},
             ),
-            replies("cleared", "cleared"),
+            replies("cleared", "kept"),
         ),
         # cut off
         *(

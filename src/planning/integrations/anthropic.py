@@ -122,7 +122,7 @@ def _of_events(events: list[dict[str, Any]]) -> Content:
         if kind == "content_block_start":
             blocks[index] = dict(record(event.get("content_block")))
         elif kind == "content_block_delta":
-            block, name = blocks.setdefault(index, {}), _DELTAS.get(str(delta.get("type")), "")
+            block, name = blocks.setdefault(index, {}), _DELTAS.get(str(delta.get("type")))
             if name == "citation":
                 block["citations"] = [*dicts(block.get("citations")), delta.get(name)]
             elif name:

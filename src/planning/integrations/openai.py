@@ -187,9 +187,7 @@ def _add_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
         }
         calls.append(call)
     call["id"] = call["id"] or call_id
-    call.update(
-        {name: value for name, value in delta.items() if name not in {*call, "id"} and value is not None}
-    )
+    call.update({name: value for name, value in delta.items() if name not in call and value is not None})
     given = record(delta.get("function"))
     call["function"]["name"] = call["function"]["name"] or given.get("name")
     arguments = given.get("arguments") or ""

@@ -43,16 +43,12 @@ TEXT, INPUT_TEXT = {"type": "text", "text": OPEN}, {"type": "input_text", "text"
             {"type": "function_call_output", "call_id": "1", "output": f"ok\n\n{OPEN}"},
         ),
         (
-            {"type": "custom_tool_call_output", "call_id": "1", "output": [{"type": "input_image"}]},
-            {
-                "type": "custom_tool_call_output",
-                "call_id": "1",
-                "output": [{"type": "input_image"}, INPUT_TEXT],
-            },
+            {"type": "custom_tool_call_output", "call_id": "1", "output": []},
+            {"type": "custom_tool_call_output", "call_id": "1", "output": [INPUT_TEXT]},
         ),
-        (
-            {"role": "user", "content": [{"type": "input_text", "text": "Go"}]},
-            {"role": "user", "content": [{"type": "input_text", "text": "Go"}, INPUT_TEXT]},
+        *(
+            ({"role": "user", "content": [part]}, {"role": "user", "content": [part, INPUT_TEXT]})
+            for part in ({"type": "input_text"}, {"type": "input_image"}, {"type": "input_file"})
         ),
     ],
 )

@@ -181,6 +181,7 @@ def test_a_spec_names_it_with_options() -> None:
         with agent.override(model=TestModel(call_tools=["planning_setup_plan"])):
             messages = asyncio.run(agent.run("Go")).all_messages()
         assert plans_of(Planning().session_of(messages)) == [(0, 1)]
+    assert [each.get_toolset().id for each in (Planning(), Planning(id="mine"))] == ["planning", "mine"]
 
 
 ADD = ("planning_add_step", {"steps": ["Write a test"]})

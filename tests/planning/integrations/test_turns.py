@@ -418,7 +418,7 @@ FORMS: list[Any] = [  # not chunks: what has one id in a stream is one call
     *((anthropic, form) for form in (blocks, block_events)),
 ]
 EVERY = [*FORMS, (openai, chunked)]
-LONG_ID = "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT"
+LONG_ID = "chatcmpl-B9MBs8CjcvO"  # as short as one that names a response
 
 
 @pytest.mark.parametrize(("module", "form"), EVERY)
@@ -469,6 +469,7 @@ NUMBERS: dict[str, Any] = {
     "a later part of a second": [{"created_at": n} for n in (1_760_000_000.5, 1_760_000_000.75)],
     "a longer prompt": [{"usage": {"prompt_tokens": n}} for n in (41, 77)],
     "more input": [{"usage": {"input_tokens": n}} for n in (41, 77)],
+    "more input to cache": [{"usage": {"cache_creation_input_tokens": n}} for n in (41, 77)],
     "more cached input": [{"usage": {"input_tokens": 4, "cache_read_input_tokens": n}} for n in (41, 77)],
 }
 
@@ -513,7 +514,7 @@ def test_the_usage_at_the_end_of_a_stream_is_part_of_its_name() -> None:
 UNNAMED: list[Any] = [
     *(
         (*each, turn_id, ("call_1",), 2)
-        for turn_id in (None, "", "chatcmpl-637", "chatcmpl-A1", 7)
+        for turn_id in (None, "", "chatcmpl-637", LONG_ID[:-1], 7)
         for each in EVERY
     ),
     *(  # without its response a turn names nothing

@@ -181,6 +181,7 @@ PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
                 )
             ],
         ),
+        (openai, chunks({"content": "Hi."}, finish_reason="stop"), [message("Hi.")]),
         (openai, [{"type": "response.created", "response": {"output": []}}, DONE, BEGUN], [ITEM]),
         (openai, [DONE, {"type": "response.completed", "response": {"output": []}}], [ITEM]),
         (anthropic, message([THOUGHT, {**USE, "input": {"everything": None}}]), None),
@@ -188,7 +189,7 @@ PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
         (anthropic, message("Hi."), [message([{"type": "text", "text": "Hi."}])]),
         (anthropic, EVENTS, [message([THOUGHT, CITING, STREAMED])]),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
     module: Any, sent: Any, added: list[dict[str, Any]] | None

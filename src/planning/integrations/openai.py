@@ -163,7 +163,7 @@ def _of_chunks(chunks: list[dict[str, Any]]) -> Turn:
                 elif value is not None:
                     message[name] = value
     for call in calls:
-        call.pop("index", None)
+        del call["index"]
     named = {name: value for chunk in reversed(chunks) for name, value in chunk.items() if value}
     whole = {**message, "tool_calls": calls} if calls else message
     return [whole], finish_reason in (None, *_CUT), named

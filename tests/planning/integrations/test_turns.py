@@ -33,6 +33,10 @@ CUT = (
     "clear was not called: your reply was cut off before the call was complete. "
     "Send it again, shorter: fewer steps in one call."
 )
+UNREADABLE = (
+    "Refused, nothing changed. arguments are not JSON at line 1, column 2: Unterminated string starting at; "
+    "send one JSON object"
+)
 NOBODY = "Refused, nothing changed. no tool is named "
 
 
@@ -168,7 +172,7 @@ PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
                 {"content": "I clear "},
                 {"content": "it.", "reasoning_content": "Hm"},
                 {"reasoning_content": "."},
-                {"tool_calls": [{**function('{"every'), "index": 0}]},
+                {"tool_calls": [{**function('{"every', signature="abc"), "index": 0}]},
                 {"tool_calls": [{"index": 1, **function("", "c2")}]},
                 {"tool_calls": [{"index": 0, "function": {"arguments": 'thing": true}'}}]},
                 {"tool_calls": [{"index": 1, "id": None, "function": {"name": None, "arguments": "{}"}}]},
@@ -177,7 +181,7 @@ PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
                 message(
                     "I clear it.",
                     reasoning_content="Hm.",
-                    tool_calls=[function('{"everything": true}'), function("{}", "c2")],
+                    tool_calls=[function('{"everything": true}', signature="abc"), function("{}", "c2")],
                 )
             ],
         ),
@@ -199,9 +203,9 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
     assert module.run_calls(module.turn(sent), BOX) == module.run_calls(sent, BOX)
 
 
-def test_input_that_was_cut_off_is_sent_back_empty() -> None:
-    events = [start(0, USE), delta(0, "input_json", partial_json='{"everything"')]
-    assert anthropic.turn(events) == [message([USE])]
+@pytest.mark.parametrize("streamed", ['{"everything"', "[1]"])
+def test_input_that_is_no_object_is_sent_back_empty(streamed: str) -> None:
+    assert anthropic.turn([start(0, USE), delta(0, "input_json", partial_json=streamed)]) == [message([USE])]
 
 
 @pytest.mark.parametrize(
@@ -249,6 +253,7 @@ def test_input_that_was_cut_off_is_sent_back_empty() -> None:
             (openai, completion(function(whole), finish_reason="length"), replies("cleared"))
             for whole in ("{}", {})
         ),
+        (openai, message(None, tool_calls=[function('{"every')]), replies(UNREADABLE)),
         (openai, {"output": [{**ITEM, "status": "incomplete"}]}, [{**OUTPUT, "output": CUT}]),
         (openai, CUSTOM_CUT, [OUTPUT, custom_output(CUT)]),
         (openai, [{"type": "response.incomplete", "response": CUSTOM_CUT}], [OUTPUT, custom_output(CUT)]),
@@ -278,7 +283,7 @@ def test_input_that_was_cut_off_is_sent_back_empty() -> None:
             replies("cleared"),
         ),
     ],
-    ids=range(31),
+    ids=range(32),
 )
 def test_each_call_that_is_complete_is_made_and_each_is_answered(
     module: Any, sent: Any, answers: list[dict[str, Any]]

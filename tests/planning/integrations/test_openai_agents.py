@@ -241,6 +241,10 @@ def test_through_the_openai_client_requests_and_answers_are_the_same(model_of: A
         *(("user", "Go"), ("tool", f"{SET}\n\n{OPEN}"), ("tool", f"{DONE}\n\n{HALF}"))
     ]
     assert len({each.call_id for each in session.select_all(ToolCall)} - {None}) == 3
+    offered = [each.get("function", each) for each in server.requests[0].body["tools"]]
+    assert [(each["name"], each["parameters"], each["strict"]) for each in offered] == [
+        (each.name, each.parameters_schema(), False) for each in planning.section.tools()
+    ]
 
 
 ASK = "Plan set: S001 to S002. Ask the user to approve it first."

@@ -31,7 +31,7 @@ from planning.integrations.pydantic_ai import Planning
 from planning.plan.commands import SetupPlan
 from planning.plan.facts import EvidenceCall
 from planning.tools import Tool
-from session import Session
+from session import Session, ToolFailed
 
 RUN, FOLLOWED = (each for each in TABLE if each.needs == "pydantic_ai")
 History = Sequence[ModelMessage]
@@ -69,6 +69,7 @@ def test_calls_that_failed_are_kept_as_such() -> None:
         EvidenceCall("work", "call_2", False),
         EvidenceCall("work", "call_3", True),
     }
+    assert [each.result.message for each in session.select_all(ToolFailed)] == ["not that"]
 
 
 TURNS: list[list[Call]] = [

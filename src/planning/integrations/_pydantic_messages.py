@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -178,6 +177,6 @@ class _Unchecked:
         except ToolValidationError:
             return {TEXT: input}
 
-    def validate_python(self, input: Any, **_: Any) -> dict[str, Any]:  # noqa: A002 - the same
+    def validate_python(self, input: dict[str, Any], **_: Any) -> dict[str, Any]:  # noqa: A002 - the same
         """The same, of what was read already."""
-        return input if isinstance(input, dict) else {TEXT: json.dumps(input, default=str)}
+        return input

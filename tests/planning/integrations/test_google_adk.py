@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("google.adk", reason="needs Google ADK: pip install '.[google-adk]'")
 
 from driver_google_adk import ADA, ScriptedLlm, adk_of, back, go, run_with, said, tail, turn
-from frameworks import HALF, OPEN, OTHER, SHOP, facts_of, mark, text_of, toolbox
+from frameworks import HALF, OPEN, OTHER, SHOP, facts_of, mark, proved, text_of, toolbox
 from google.adk.agents import LiveRequestQueue, LlmAgent
 from google.adk.agents.context import Context
 from google.adk.agents.run_config import RunConfig
@@ -310,7 +310,7 @@ class Conversation:
                     self.asked = call
         return answers
 
-    async def answer(self, confirmed: bool, **payload: Any) -> list[Any]:
+    async def answer(self, confirmed: bool, payload: Any = None) -> list[Any]:
         response = {"confirmed": confirmed, "payload": payload}
         part = FunctionResponse(id=self.asked.id, name=ASKS, response=response)
         return await self.say(Part(function_response=part))
@@ -340,7 +340,7 @@ async def test_a_plan_that_the_user_rejects_is_rejected_with_the_reason() -> Non
     session = Session()
     talk = Conversation(session, APPROVAL, turn(SHOP), turn(RENT), said("As you say."))
     await talk.say()
-    assert await talk.answer(False, reason="Too dear.") == [
+    assert await talk.answer(False, {"reason": "Too dear."}) == [
         "rent was not called: the plan was rejected (Too dear.); change the plan first"
     ]
     assert (talk.done, facts_of(session).approval) == ([], "rejected")
@@ -390,18 +390,24 @@ async def test_a_tool_that_fails_is_no_evidence_and_does_not_hold_up_the_turn() 
         """Burn it."""
         raise ValueError
 
+    def count() -> dict[str, Any]:
+        """Count the rooms."""
+        return {"error": None, "rooms": 2}
+
     async def caught(*_: Any, **__: Any) -> dict[str, Any]:
         return {"error": "It did not burn."}
 
     session = Session()
-    end = mark("S001")
-    calls = turn(mark("S001", "in_progress"), ("burn", {}), (end[0], {**end[1], "evidence": ["c2"]}))
+    begin, work = mark("S001", "in_progress"), [("burn", {}), ("count", {})]
+    calls = turn(begin, *work, proved("S001", "c2"), proved("S001", "c3"))
     policy = PlanPolicy(evidence="required")
-    talk = Conversation(session, policy, turn(SHOP), calls, said(), tools=[burn])
+    talk = Conversation(session, policy, turn(SHOP), calls, said(), tools=[burn, count])
     talk.agent.on_tool_error_callback = caught
     assert (await talk.say())[2:] == [
         "It did not burn.",
-        "Refused, nothing changed. C1 (burn) failed; call a tool that does the work of S001 first",
+        None,
+        "Refused, nothing changed. C1 (burn) failed; send evidence with a call made since it began: C2 (count)",
+        "S001 done. Next: S002 Buy shelves",
     ]
     assert [each.name for each in session.select_all(ToolFailed)] == ["burn", "planning_mark_step"]
 

@@ -20,11 +20,12 @@ from agents import (
     Runner,
     RunState,
     SQLiteSession,
+    WebSearchTool,
     function_tool,
 )
 from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
-from agents.run_config import CallModelData, ModelInputData
+from agents.run_config import CallModelData, ModelInputData, ToolExecutionConfig
 from agents.testing import ScriptedModel, assistant_message, function_call
 from frameworks import HALF, OPEN, READ, SHOP, Call, added_to, mark, planned, proved, setup, text_of
 from openai import AsyncOpenAI
@@ -127,9 +128,9 @@ class TestRequests:
             assert OPEN not in str(asyncio.run(memory.get_items()))
 
     def test_instructions_that_have_the_section_do_not_get_it_twice(self) -> None:
-        planning = planning_tools(Session())
-        agent, model = agent_of(planning, "Done.", instructions=planning.instructions)
-        run_async(planning, agent)
+        planning, model = planning_tools(Session()), script("Done.")
+        tools = [WebSearchTool(), *planning]
+        run_async(planning, Agent("clerk", planning.instructions, model=model, tools=tools))
         assert model.calls[0].system_instructions == planning.instructions
 
     @pytest.mark.parametrize("is_async", [False, True])
@@ -165,8 +166,9 @@ class TestRequests:
             """Look a patient up."""
             return name
 
-        said = RunConfig(trace_include_sensitive_data=True)
-        assert planning_tools(Session()).run_config(said).trace_include_sensitive_data
+        said = RunConfig(trace_include_sensitive_data=True, tool_execution=ToolExecutionConfig(3))
+        own = planning_tools(Session()).run_config(said)
+        assert (own.trace_include_sensitive_data, own.tool_execution) == (True, ToolExecutionConfig(3))
         assert not planning_tools(Session(), tools=[patient]).run_config(said).trace_include_sensitive_data
 
 

@@ -406,7 +406,8 @@ async def test_a_tool_that_fails_is_no_evidence_and_does_not_hold_up_the_turn() 
     assert (await talk.say())[2:] == [
         "It did not burn.",
         None,
-        "Refused, nothing changed. C1 (burn) failed; send evidence with a call made since it began: C2 (count)",
+        "Refused, nothing changed. C1 (burn) failed; send evidence with a call made since it began: "
+        "C2 (count)",
         "S001 done. Next: S002 Buy shelves",
     ]
     assert [each.name for each in session.select_all(ToolFailed)] == ["burn", "planning_mark_step"]

@@ -89,7 +89,7 @@ async def test_an_agent_that_a_tool_runs_has_a_plan_of_its_own_where_the_host_gi
     assert (tail(model.requests[-1]), own) == (HALF, OTHER)
 
 
-@pytest.mark.parametrize("name", ["ScriptedLlm", "LiteLlm"])
+@pytest.mark.parametrize("name", ["ScriptedLlm", "LiteLlm", "OpenAILlm", "ApigeeLlm"])
 async def test_a_model_class_that_splits_a_content_reads_the_plan_in_the_answer_of_the_tool(
     name: str,
 ) -> None:
@@ -101,8 +101,8 @@ async def test_a_model_class_that_splits_a_content_reads_the_plan_in_the_answer_
     answer, *text = model.requests[1].contents[-1].parts
     said_so = {"result": "Plan set: S001 to S002. Next: S001 Rent a room"}
     split = {**said_so, "reminder": OPEN}
-    assert answer.function_response.response == (split if name == "LiteLlm" else said_so)
-    assert [each.text for each in text] == ([] if name == "LiteLlm" else [OPEN])
+    assert answer.function_response.response == (split if name != "ScriptedLlm" else said_so)
+    assert [each.text for each in text] == ([] if name != "ScriptedLlm" else [OPEN])
     assert [each.text for each in model.requests[2].contents[-1].parts] == ["Go", OPEN]
     kept = [part for event in (await adk_of(runner, ADA)).events for part in event.content.parts]
     assert OPEN not in str(kept)
@@ -373,6 +373,20 @@ async def test_approval_of_the_plan_is_not_the_answer_to_a_question_of_the_tool(
     talk = Conversation(Session(), APPROVAL, turn(SHOP), turn(("pay", {})), said(), tools=[own])
     await talk.say()
     assert await talk.answer(True) == ["This tool call requires confirmation, please approve or reject."]
+
+
+async def test_what_ends_the_agents_part_is_not_work() -> None:
+    def exit_loop() -> str:
+        """Leave."""
+        return "left"
+
+    def set_model_response() -> str:
+        """Answer."""
+        return "answered"
+
+    calls = turn(SHOP), turn(("exit_loop", {}), ("set_model_response", {})), said()
+    talk = Conversation(Session(), APPROVAL, *calls, tools=[exit_loop, set_model_response])
+    assert (await talk.say())[1:] == ["left", "answered"]
 
 
 async def test_a_policy_for_other_tools_needs_the_toolset_as_a_plugin() -> None:

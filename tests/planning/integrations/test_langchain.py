@@ -78,11 +78,14 @@ def test_parts_of_a_message_stay_before_the_reminder() -> None:
     assert result["messages"][0].content == parts
 
 
-def test_a_call_that_was_cut_off_is_asked_for_again_and_those_of_other_tools_are_left_alone() -> None:
+@pytest.mark.parametrize("reason", [{"finish_reason": "length"}, {"stop_reason": "max_tokens"}])
+def test_a_call_that_was_cut_off_is_asked_for_again_and_those_of_other_tools_are_left_alone(
+    reason: dict[str, str],
+) -> None:
     kind = "invalid_tool_call"
     call: Any = {"name": SHOP[0], "args": '{"objective": "Open', "id": "c1", "error": None, "type": kind}
     other: Any = {**call, "name": "elsewhere", "id": "c2"}
-    broken = AIMessage("", invalid_tool_calls=[call, other], response_metadata={"finish_reason": "length"})
+    broken = AIMessage("", invalid_tool_calls=[call, other], response_metadata=reason)
     agent, _ = agent_of([broken, said()], Session())
     result = agent.invoke(ASKED, thread("A"))
     message = (
@@ -347,9 +350,8 @@ def test_the_graph_is_interrupted_for_the_user_to_decide(
     asking = opened([[SHOP], [LOOK], [WORK]]).run(is_async=is_async)
     resumed = opened(["End."])  # in another process
     wrong = resumed.run(Command(resume="whatever"), is_async=is_async)
-    assert asked_for(wrong) == [
-        {**asked_for(asking)[0], "problem": wrong["__interrupt__"][0].value["problem"]}
-    ]
+    problem = 'that is not an answer: resume with "approve", or with {"decision": "reject", "reason": "..."}'
+    assert asked_for(wrong) == [{**asked_for(asking)[0], "problem": problem}]
     result = resumed.run(Command(resume=answer), is_async=is_async)
 
     assert (resumed.worked, resumed.facts(result).approval) == (worked, approval)

@@ -248,6 +248,7 @@ def test_input_that_is_no_object_is_sent_back_empty(streamed: str) -> None:
             )
             for cut in ("", None, '{"everything": tr')
         ),
+        (openai, completion(function(""), finish_reason="content_filter"), replies(CUT)),
         *((openai, call_chunks(function(cut), finish_reason=None), replies(CUT)) for cut in ("", '{"every')),
         *(
             (openai, completion(function(whole), finish_reason="length"), replies("cleared"))
@@ -256,8 +257,18 @@ def test_input_that_is_no_object_is_sent_back_empty(streamed: str) -> None:
         (openai, message(None, tool_calls=[function('{"every')]), replies(UNREADABLE)),
         (openai, {"output": [{**ITEM, "status": "incomplete"}]}, [{**OUTPUT, "output": CUT}]),
         (openai, CUSTOM_CUT, [OUTPUT, custom_output(CUT)]),
-        (openai, [{"type": "response.incomplete", "response": CUSTOM_CUT}], [OUTPUT, custom_output(CUT)]),
-        (anthropic, message([USE], stop_reason="max_tokens"), CUT_RESULT),
+        *(
+            (
+                openai,
+                [BEGUN, {"type": f"response.{end}", "response": CUSTOM_CUT}],
+                [OUTPUT, custom_output(CUT)],
+            )
+            for end in ("incomplete", "failed")
+        ),
+        *(
+            (anthropic, message([USE], stop_reason=reason), CUT_RESULT)
+            for reason in ("max_tokens", "model_context_window_exceeded")
+        ),
         (anthropic, [start(0, USE)], CUT_RESULT),
         (anthropic, [start(0, USE), delta(0, "input_json", partial_json=KEEP)], results("kept")),
         (anthropic, [start(0, USE), delta(0, "input_json", partial_json='{"everything"')], CUT_RESULT),
@@ -283,7 +294,7 @@ def test_input_that_is_no_object_is_sent_back_empty(streamed: str) -> None:
             replies("cleared"),
         ),
     ],
-    ids=range(32),
+    ids=range(35),
 )
 def test_each_call_that_is_complete_is_made_and_each_is_answered(
     module: Any, sent: Any, answers: list[dict[str, Any]]

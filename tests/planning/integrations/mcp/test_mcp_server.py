@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import mcp_types as types
@@ -32,7 +32,7 @@ READ = "planning_read_plan"
 async def test_a_definition_is_stored_whole(mode: str, snapshot: SnapshotAssertion) -> None:
     async with Client(build_server([add]), mode=mode) as client:
         tools = (await client.list_tools()).tools
-    shown = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools[-3:]]
+    shown = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools]
     assert json.dumps(shown, indent=2) + "\n" == snapshot
 
 
@@ -233,15 +233,17 @@ def test_what_cannot_be_served_is_refused_at_once(wrong: dict[str, Any], message
 
 
 @in_both_eras
-async def test_a_defect_is_answered_without_its_text(mode: str) -> None:
+async def test_a_defect_is_answered_without_its_text(mode: str, caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> Session:
         raise OSError("password=hunter2")
 
     async with Client(build_server(session=broken), mode=mode) as client:
         with pytest.raises(MCPError) as failed:
             await client.call_tool(READ)
-        result = failed.value.error.message
-    assert result == "tools/call failed"
+    assert failed.value.error.message == "tools/call failed"
+    assert [(each.name, each.getMessage()) for each in caplog.records] == [
+        ("planning.mcp", "tools/call failed with OSError")
+    ]
 
 
 # Arguments of clients
@@ -365,6 +367,25 @@ async def test_a_change_of_the_store_that_is_not_one_of_the_plan_is_announced_to
         await asyncio.sleep(0.1)
         assert not heard.done()
         heard.cancel()
+
+
+async def test_a_store_that_cannot_be_watched_is_noted_in_the_log(
+    opens: Callable[[], Session], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: object) -> AsyncIterator[None]:
+        raise StoreError("the disk is gone")
+        yield
+
+    monkeypatch.setattr(SqliteStore, "awatch", fail)
+    async with (
+        Client(build_server(session=opens())) as client,
+        client.listen(resource_subscriptions=["plan://shop"]),
+    ):
+        while not caplog.records:
+            await asyncio.sleep(0.01)
+    assert [(each.name, each.getMessage()) for each in caplog.records] == [
+        ("planning.mcp", "changes by other processes are not announced any more: the disk is gone")
+    ]
 
 
 async def test_a_store_that_refuses_is_an_error_of_the_resource_in_its_words(

@@ -183,6 +183,26 @@ class TestPydanticAI:
         assert json.loads(result["content"]) == ["A room", "See file room.", OPEN]
         assert [part["type"] for part in requests[2][-1]["content"]] == ["text", "image_url", "text"]
 
+    @pytest.mark.parametrize(
+        "name", ["anthropic", "bedrock", "google", "google-cloud", "function", "test", "openai"]
+    )
+    def test_for_a_system_that_takes_parts_it_is_a_part_of_its_own(self, name: str) -> None:
+        pydantic_ai = pytest.importorskip("pydantic_ai", reason="needs pydantic-ai")
+        from pydantic_ai.models.function import FunctionModel
+
+        from planning.integrations.pydantic_ai import Planning
+
+        def play(messages: Any, _info: Any) -> Any:
+            seen.append([part.part_kind for part in messages[-1].parts])
+            calls = [pydantic_ai.ToolCallPart(*READ)] if len(seen) == 1 else [pydantic_ai.TextPart("Done.")]
+            return pydantic_ai.ModelResponse(calls)
+
+        seen = list[list[str]]()
+        model = type("Named", (FunctionModel,), {"system": name})(play)
+        agent = pydantic_ai.Agent(model, capabilities=[Planning(section=planned())])
+        asyncio.run(agent.run("Go"))
+        assert seen == [["user-prompt"], ["tool-return", *["user-prompt"] * (name != "openai")]]
+
     def test_what_comes_before_it_stays_cached(self) -> None:
         requests = self.run("anthropic", [SHOP], [mark("S001")])
         for messages, plan in zip(requests[1:], (OPEN, HALF, HALF), strict=True):

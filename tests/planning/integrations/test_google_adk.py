@@ -412,8 +412,8 @@ async def test_a_tool_that_fails_is_no_evidence_and_does_not_hold_up_the_turn() 
         return {"error": "It did not burn."}
 
     session = Session()
-    begin, work = mark("S001", "in_progress"), [("burn", {}), ("count", {})]
-    calls = turn(begin, *work, proved("S001", "c2"), proved("S001", "c3"))
+    proofs = proved("S001", "c2"), proved("S001", "c3")
+    calls = turn(mark("S001", "in_progress"), ("burn", {}), ("count", {}), *proofs)
     policy = PlanPolicy(evidence="required")
     talk = Conversation(session, policy, turn(SHOP), calls, said(), tools=[burn, count])
     talk.agent.on_tool_error_callback = caught

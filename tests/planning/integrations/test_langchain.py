@@ -152,7 +152,8 @@ def test_other_middleware_reads_the_answer_of_another_tool_as_it_is_while_nothin
     look = tool(name_or_callable="look", description="Look.")(lambda: "seen")
     planning = PlanningMiddleware(Session())
     model = ScriptedModel(script=[turn(LOOK), said()])
-    create_agent(model, tools=[look], middleware=[Reads(), planning]).invoke(ASKED)
+    agent: Any = create_agent(model, tools=[look], middleware=[Reads(), planning])
+    agent.invoke(ASKED)
     assert [(type(each), each.text) for each in answers] == [(ToolMessage, "seen")]
 
 

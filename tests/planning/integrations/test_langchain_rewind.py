@@ -455,7 +455,8 @@ def test_news_of_a_delegation_leave_out_what_its_own_turn_did_before() -> None:
 
     model = ScriptedModel(script=[calls(mark("S001"), ("delegate", {})), said()])
     middleware = [PlanningMiddleware(session, policy=PlanPolicy(stale_after=9))]
-    create_agent(model, tools=[delegate], middleware=middleware).invoke(ASKED)
+    agent: Any = create_agent(model, tools=[delegate], middleware=middleware)
+    agent.invoke(ASKED)
     assert added_to(str(model.requests[-1][-1].content)) == (
         "The plan has changed since your last turn: S002 done. Plan completed."
     )

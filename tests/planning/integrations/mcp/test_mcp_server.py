@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import mcp_types as types
@@ -372,9 +372,8 @@ async def test_a_change_of_the_store_that_is_not_one_of_the_plan_is_announced_to
 async def test_a_store_that_cannot_be_watched_is_noted_in_the_log(
     opens: Callable[[], Session], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def fail(*_: object) -> AsyncIterator[None]:
+    def fail(*_: object) -> None:
         raise StoreError("the disk is gone")
-        yield
 
     monkeypatch.setattr(SqliteStore, "awatch", fail)
     async with (

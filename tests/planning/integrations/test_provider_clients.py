@@ -49,40 +49,27 @@ class Api:
     """An API of a provider with its own client."""
 
     module: Any
-    clients: tuple[Callable[..., Any], Callable[..., Any]]
+    client: Callable[..., Any]
     create: str
     conversation: str
     tools: Callable[[Any], list[Any]]
     more: Mapping[str, Any] = {}
 
-    def ask(self, model: ScriptedModel, messages: Messages, box: Toolbox, stream: bool) -> Messages:
-        with self.clients[0](**self.options(model)) as client:
-            reply = attrgetter(self.create)(client)(**self.request(messages, box, stream))
-            reply = list(reply) if stream else reply
-        return [*self.module.turn(reply), *self.module.run_calls(reply, box)]
-
-    async def aask(self, model: ScriptedModel, messages: Messages, box: Toolbox, stream: bool) -> Messages:
-        async with self.clients[1](**self.options(model)) as client:
-            reply = await attrgetter(self.create)(client)(**self.request(messages, box, stream))
+    async def ask(self, model: ScriptedModel, messages: Messages, box: Toolbox, stream: bool) -> Messages:
+        url = model.openai_url if self.module is openai else model.anthropic_url
+        sent = {"model": "scripted", "tools": self.tools(box), "stream": stream, **self.more}
+        async with self.client(base_url=url, api_key="test", max_retries=0) as client:
+            reply = await attrgetter(self.create)(client)(**sent, **{self.conversation: messages})
             reply = [each async for each in reply] if stream else reply
         return [*self.module.turn(reply), *await self.module.arun_calls(reply, box)]
 
-    def options(self, model: ScriptedModel) -> dict[str, Any]:
-        url = model.openai_url if self.module is openai else model.anthropic_url
-        return {"base_url": url, "api_key": "test", "max_retries": 0}
 
-    def request(self, messages: Messages, box: Toolbox, stream: bool) -> dict[str, Any]:
-        sent = {"model": "scripted", "tools": self.tools(box), "stream": stream}
-        return {**sent, self.conversation: messages, **self.more}
-
-
-OPENAI = (sdk.OpenAI, sdk.AsyncOpenAI)
-ANTHROPIC = (anthropic_sdk.Anthropic, anthropic_sdk.AsyncAnthropic)
-APIS = {
-    "chat": Api(openai, OPENAI, "chat.completions.create", "messages", openai.tools),
-    "responses": Api(openai, OPENAI, "responses.create", "input", partial(openai.tools, responses=True)),
-    "messages": Api(anthropic, ANTHROPIC, "messages.create", "messages", anthropic.tools, {"max_tokens": 99}),
-}
+CHAT = Api(openai, sdk.AsyncOpenAI, "chat.completions.create", "messages", openai.tools)
+ITEMS = Api(openai, sdk.AsyncOpenAI, "responses.create", "input", partial(openai.tools, responses=True))
+BLOCKS = Api(
+    *(anthropic, anthropic_sdk.AsyncAnthropic, "messages.create", "messages", anthropic.tools),
+    {"max_tokens": 99},
+)
 
 
 def answers_in(messages: Messages) -> list[tuple[str, str]]:
@@ -98,19 +85,15 @@ def answers_in(messages: Messages) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("api", APIS.values(), ids=APIS)
+@pytest.mark.parametrize("api", [CHAT, ITEMS, BLOCKS], ids=["chat", "responses", "messages"])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("is_async", [False, True])
-def test_a_conversation_keeps_the_plan_whatever_the_model_sends(
-    api: Api, stream: bool, is_async: bool
-) -> None:
+async def test_a_conversation_keeps_the_plan_whatever_the_model_sends(api: Api, stream: bool) -> None:
     session = Session()
     box = toolbox(session, [look_up])
     messages: Messages = [{"role": "user", "content": "Open the shop."}]
     with ScriptedModel(*SCRIPT) as model:
         while model.turns_left:
-            given = (model, messages, box, stream)
-            messages += asyncio.run(api.aask(*given)) if is_async else api.ask(*given)
+            messages += await api.ask(model, messages, box, stream)
         sent = json.loads(json.dumps(model.requests[-1].body))
     found, calls = answers_in(messages), session.select_all(ToolCall)
     assert [text for _, text in found] == ANSWERS

@@ -288,7 +288,7 @@ class Agent:
         def work(on: str) -> str:
             """Work."""
             self.worked.append(on)
-            return '{"success": false}' if on == "nothing" else f"worked on {on}"
+            return f"worked on {on}"
 
         @tool
         def look() -> str:

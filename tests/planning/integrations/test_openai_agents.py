@@ -27,7 +27,7 @@ from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData, ToolExecutionConfig
 from agents.testing import ScriptedModel, assistant_message, function_call
-from frameworks import HALF, OPEN, READ, SHOP, Call, added_to, mark, planned, proved, setup, text_of
+from frameworks import HALF, OPEN, READ, SHOP, Call, added_to, mark, planned, proved, setup, text_of, toolbox
 from openai import AsyncOpenAI
 
 from planning import (
@@ -172,6 +172,15 @@ class TestRequests:
         assert not planning_tools(Session(), tools=[patient]).run_config(said).trace_include_sensitive_data
 
 
+def test_what_another_process_has_done_is_in_the_reminder(opens: Callable[[], Session]) -> None:
+    here, elsewhere = opens(), opens()
+    planning = planning_tools(here)
+    toolbox(elsewhere, ()).call(*SHOP)
+    agent, model = agent_of(planning, "Done.")
+    run_async(planning, agent)
+    assert tails(model) == [OPEN]
+
+
 def test_a_call_of_an_unknown_tool_is_answered_by_the_sdk() -> None:
     planning = planning_tools(Session())
     agent, _ = agent_of(planning, [("finish", {})], "Done.")
@@ -253,6 +262,7 @@ ASK = "Plan set: S001 to S002. Ask the user to approve it first."
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
 WORK: Call = ("work", {"on": "shelves"})
 APPROVAL = PlanPolicy(approval=True)
+FAILED = ' {"success": false}'
 worked: list[str] = []
 
 
@@ -263,7 +273,7 @@ async def work(on: str, hard: bool = False) -> str:
     if on == "fire":
         raise ValueError("a password")
     worked.append(on)
-    return f"Worked on {on}"
+    return FAILED if on == "nothing" else f"Worked on {on}"
 
 
 @function_tool
@@ -431,12 +441,14 @@ def test_a_call_that_failed_is_no_evidence() -> None:
     session = Session()
     burn: Call = ("work", {"on": "fire"})
     planning = guarded(session, PlanPolicy(evidence="required", stale_after=2))
-    turns: list[Turn] = [[SHOP, burn], [("work", {"off": 1})], [proved("S001", "C1")], "Done."]
+    more: list[Call] = [("work", {"off": 1}), ("work", {"on": "nothing"})]
+    turns: list[Turn] = [[SHOP, burn], more, [proved("S001", "C1")], "Done."]
     assert outputs(run_async(planning, agent_of(planning, *turns)[0]))[1:] == [
         *["An error occurred while running the tool. Please try again."] * 2,
+        FAILED,
         "Refused, nothing changed. C1 (work) failed; call a tool that does the work of S001 first",
     ]
-    assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 3
+    assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 4
     assert "a password" not in str([each.events for each in session.history()])
 
 

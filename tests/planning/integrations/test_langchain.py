@@ -229,7 +229,12 @@ class TestInput:
             assert text_of(session) == HALF
 
     @pytest.mark.parametrize(
-        "value", [7, "x", [], {}, {"session_id": "a"}, {"session_id": "a", "since": "", "version": True}]
+        "value",
+        [
+            *(7, "x", [], {}, {"session_id": "a"}),
+            *({"session_id": "a", "since": "", "version": version} for version in (True, -1)),
+            *({"session_id": "a", "since": 1, "version": 1}, {"session_id": 1, "since": "", "version": 1}),
+        ],
     )
     def test_what_is_not_a_position_is_refused(self, value: Any) -> None:
         agent, _ = agent_of([turn(SHOP), said()])
@@ -376,12 +381,17 @@ def test_an_agent_that_ends_its_turn_goes_on_when_the_user_has_decided(snapshot:
     assert agent.worked == ["shelves"]
 
 
+@pytest.mark.parametrize("form", ["alone", "marks"])
 @pytest.mark.parametrize("step_id", ["S003", "3", 3, "s3 "])
-def test_a_step_that_waits_alone_interrupts_when_it_is_begun_and_not_the_other_work(step_id: Any) -> None:
-    begin = ("planning_mark_step", {"step_id": step_id, "status": "in_progress"})
+def test_a_step_that_waits_alone_interrupts_when_it_is_begun_and_not_the_other_work(
+    step_id: Any, form: str
+) -> None:
+    begun = {"step_id": step_id, "status": "in_progress"}
+    begin = ("planning_mark_step", begun if form == "alone" else {"marks": [begun]})
     add = ("planning_add_step", {"steps": ["Paint it"]})
     script: Script = [[SHOP], [WORK], [add], [WORK], [begin], "Painted?"]
-    agent = Agent(APPROVAL, script, checkpointer=InMemorySaver())
+    policy = PlanPolicy(approval=True, batch_marks=True)
+    agent = Agent(policy, script, checkpointer=InMemorySaver())
     agent.run()
     (question,) = asked_for(agent.run(Command(resume="approve")))
     assert (question["step_ids"], agent.worked) == (["S003"], ["shelves", "shelves"])

@@ -13,9 +13,10 @@ import pytest
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
 from driver_langchain import ScriptedModel, said, turn
-from frameworks import HALF, OPEN, OTHER, SHOP, Call, facts_of, mark, planned, text_of
+from frameworks import HALF, OPEN, OTHER, SHOP, Call, facts_of, mark, planned, setup, text_of
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -28,6 +29,7 @@ from langchain_core.messages.tool import tool_call_chunk as create_tool_call_chu
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from pydantic import BaseModel
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
@@ -461,6 +463,18 @@ def test_an_agent_without_a_policy_is_held_by_that_of_another_section(*, is_asyn
     agent.model.script = [turn(WORK), said("Done.")]
     agent.run(is_async=is_async)
     assert [each.tool for each in session.select_all(EvidenceCall) if each.success] == ["work"]
+
+
+def test_an_agent_that_answers_in_a_structure_is_sent_back_to_open_steps() -> None:
+    class Report(BaseModel):
+        """Report what was done."""
+
+        text: str
+
+    first, last = [("Report", {"text": "Almost."})], [("Report", {"text": "Done."})]
+    script: Script = [[setup("Open the shop", "Rent a room")], first, [mark("S001")], last]
+    agent = Agent(PlanPolicy(finish_gate=1), script, response_format=ToolStrategy(Report))
+    assert agent.run()["structured_response"] == Report(text="Done.")
 
 
 def test_that_the_model_has_read_the_reminder_is_in_the_state() -> None:

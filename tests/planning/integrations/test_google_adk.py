@@ -424,7 +424,9 @@ async def test_a_tool_that_fails_is_no_evidence_and_does_not_hold_up_the_turn() 
         "C2 (count)",
         "S001 done. Next: S002 Buy shelves",
     ]
-    assert [each.name for each in session.select_all(ToolFailed)] == ["burn", "planning_mark_step"]
+    assert [(each.name, each.actor) for each in session.select_all(ToolFailed)] == [
+        *(("burn", "clerk"), ("planning_mark_step", "clerk"))
+    ]
 
 
 def with_helper(policy: PlanPolicy, *script: Any) -> tuple[Conversation, ScriptedLlm]:

@@ -86,7 +86,7 @@ class Guard:
             return
         refusal = self._refusal(scope)
         if refusal is not None:
-            refusal.headers["Connection"] = "close"
+            refusal.headers["connection"] = "close"
             await refusal(scope, receive, send)
             return
         deadline = asyncio.get_running_loop().time() + self._seconds
@@ -106,7 +106,7 @@ class Guard:
         except TimeoutError:
             if is_whole:
                 raise
-            answer = PlainTextResponse("The request took too long", 408, {"Connection": "close"})
+            answer = PlainTextResponse("The request took too long", 408, {"connection": "close"})
             await answer(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
@@ -121,17 +121,18 @@ class Guard:
             if is_other or not self._is_here(_ORIGIN.fullmatch(value), scope):
                 return PlainTextResponse("Unknown origin", 403)
         given = [value for name, value in scope["headers"] if name == b"authorization"]
-        if self._token is not None and not (len(given) == 1 and self._is_token(given[0])):
-            return PlainTextResponse("A token is required", 401, {"WWW-Authenticate": "Bearer"})
+        if self._token is not None and not (len(given) == 1 and _is_token(given[0], self._token)):
+            return PlainTextResponse("A token is required", 401, {"www-authenticate": "Bearer"})
         return None
 
     def _is_here(self, found: re.Match[str] | None, scope: Scope) -> bool:
         name = "" if found is None else found["name"].strip("[]")
         return bool(name) and (name in self._names or name == (scope.get("server") or ("",))[0])
 
-    def _is_token(self, given: bytes) -> bool:
-        scheme, _, token = given.partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token or b"")
+
+def _is_token(given: bytes, expected: bytes) -> bool:
+    scheme, _, token = given.partition(b" ")
+    return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), expected)
 
 
 class _Connection(H11Protocol):

@@ -13,7 +13,6 @@ from planning.errors import show
 from planning.prompt.definitions import ToolSource, tools_of
 from planning.tools import Toolbox, ToolResult
 from planning.tools.context import AGENT, LONGEST_ID
-from planning.tools.errors import ErrorKind
 from planning.tools.once import Turn
 from planning.tools.outcome import failed
 
@@ -111,4 +110,4 @@ def _cut(call: Call) -> ToolResult:
     name = show(call.name).strip("'")
     why = "your reply was cut off before the call was complete"
     message = f"{name} was not called: {why}. Send it again, shorter: fewer steps in one call."
-    return ToolResult(False, message, error=message, code=ErrorKind.PARAMETER)
+    return ToolResult(False, message)

@@ -228,8 +228,7 @@ def _add_title(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 def _running(name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:
     """The running call, with the arguments as the model sent them, and who makes it."""
     call_id, turn, run, actor = caller.get()
-    sent = arguments.get(_TEXT, arguments) if arguments.keys() <= {_TEXT, _CUT} else arguments
-    return Call(call_id, name, sent, _CUT in arguments, turn, run), actor
+    return Call(call_id, name, arguments.get(_TEXT, arguments), _CUT in arguments, turn, run), actor
 
 
 def _message_of(call: Call, result: ToolResult) -> ToolMessage | str:

@@ -60,23 +60,23 @@ class Here:
 
     Attributes:
         step: The step of the agent's own graph; calls of one turn have the same.
+        is_async: Whether the hook is called from async code.
         at: The checkpoint of the outermost graph, whose ids are in the order of time.
         place: The thread, as ``FrameworkChange`` names it; None without a checkpointer.
         thread: The thread's id.
         saver: What keeps the checkpoints.
         named: The checkpoint from which the caller began the run, if it named one.
         run: The run of the outermost graph; None when it cannot be distinguished from others.
-        is_async: Whether the hook is called from async code.
     """
 
     step: str
+    is_async: bool
     at: str = ""
     place: str | None = None
     thread: str | None = None
     saver: BaseCheckpointSaver[Any] | None = None
     named: str | None = None
     run: _Run | None = None
-    is_async: bool = False
 
     @classmethod
     def now(cls, *, is_async: bool) -> Here:
@@ -84,7 +84,7 @@ class Here:
         try:
             config = get_config()
         except RuntimeError:
-            return cls(uuid4().hex, is_async=is_async)
+            return cls(uuid4().hex, is_async)
         inner = config.get("configurable", {})
         checkpoints = inner.get("checkpoint_map") or {}
         step = checkpoints.get(str(inner.get("checkpoint_ns", "")).rpartition("|")[0]) or uuid4().hex
@@ -92,8 +92,8 @@ class Here:
         control, named = get_runtime().control, (config.get("metadata") or {}).get("checkpoint_id")
         run = None if control is None else _runs.of(id(control), partial(_Run, control))
         if saver is None or not thread or not at:
-            return cls(step, run=run, is_async=is_async)
-        return cls(step, at, f"langchain:{thread}", str(thread), saver, named, run, is_async)
+            return cls(step, is_async, run=run)
+        return cls(step, is_async, at, f"langchain:{thread}", str(thread), saver, named, run)
 
     async def finish(self, session: Session | None, function: Callable[[], T]) -> T:
         """Call a function that may read a session's store, which must not hold an event loop."""

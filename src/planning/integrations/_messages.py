@@ -17,8 +17,6 @@ _INPUTS = {"input_text", "input_image", "input_file"}
 
 def plain_data(value: Any) -> Any:
     """A client's objects as dictionaries and lists, with the fields that the server sent."""
-    if value is None or isinstance(value, (str, int, float)):
-        return value
     if isinstance(value, Mapping):
         return {name: plain_data(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):

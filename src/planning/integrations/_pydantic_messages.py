@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -58,7 +57,7 @@ def unkept(
     messages: Sequence[ModelMessage], names: Container[str]
 ) -> Iterator[tuple[ToolCallPart | None, ToolReturnPart]]:
     """The calls whose results have no position, since the last one that has; None for a call that is lost."""
-    start = next((i + 1 for i in reversed(range(len(messages))) if position_in(messages[i : i + 1])), 0)
+    start = next((i + 1 for i in reversed(range(len(messages))) if position_in(messages[i : i + 1])), None)
     calls = dict[str, ToolCallPart]()
     for message in messages:
         calls |= {part.tool_call_id: part for part in message.parts if isinstance(part, ToolCallPart)}
@@ -174,10 +173,10 @@ class _Unchecked:
     def validate_json(self, input: str | bytes | bytearray, **_: Any) -> dict[str, Any]:  # noqa: A002 - pydantic's name
         """Arguments as a dict; what is not a JSON object is kept as it is."""
         try:
-            return read_arguments(bytes(input) if isinstance(input, bytearray) else input)
+            return read_arguments(input)
         except ToolValidationError:
-            return {TEXT: input if isinstance(input, str) else bytes(input)}
+            return {TEXT: input}
 
-    def validate_python(self, input: Any, **_: Any) -> dict[str, Any]:  # noqa: A002 - the same
+    def validate_python(self, input: dict[str, Any], **_: Any) -> dict[str, Any]:  # noqa: A002 - the same
         """The same, of what was read already."""
-        return input if isinstance(input, dict) else {TEXT: json.dumps(input, default=str)}
+        return input

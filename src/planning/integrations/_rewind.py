@@ -60,7 +60,7 @@ def is_older(session: Session, position: Position | None, last: FrameworkChange)
     return position is None or not is_of(position, session) or position["version"] < last.version
 
 
-def go_back(session: Session, position: Position | None, last: FrameworkChange, since: str = "") -> bool:
+def go_back(session: Session, position: Position | None, last: FrameworkChange, since: str = "") -> None:
     """Restore what a session was at a position, unless others than one place have changed it since."""
     actor = last.place.partition(":")[0]
     with suppress(VersionError), session.transaction(actor=actor) as transaction:
@@ -68,24 +68,22 @@ def go_back(session: Session, position: Position | None, last: FrameworkChange, 
         version = last.start if position is None else position["version"] if is_own else 0
         changes = session.history(after=version)  # a VersionError when they are not all kept
         if last_change(session, last.place) != last or not all(_is_by(each, last, since) for each in changes):
-            return False
+            return
         if position is None or is_own:
             session.rewind(version)
         else:
             session.rollback(restored(position))
         sign(transaction)
-        return True
-    return False
 
 
-def take_back(session: Session, position: Position | None, place: str, undone: Collection[str]) -> bool:
+def take_back(session: Session, position: Position | None, place: str, undone: Collection[str]) -> None:
     """Restore what a session was before runs of a place that the place's framework has taken back.
 
     The session stays as it is where anything else has changed it after them, or between them.
     """
     last = last_change(session, place)
     if last is None or last.at not in undone:
-        return False
+        return
     actor, is_own = place.partition(":")[0], position is None or is_of(position, session)
     with suppress(VersionError), session.transaction(actor=actor) as transaction:
         before = last.start if position is None else position["version"] if is_own else 0
@@ -94,14 +92,12 @@ def take_back(session: Session, position: Position | None, place: str, undone: C
         kept = max((number for number, each in enumerate(at, 1) if each not in undone), default=0)
         is_mixed = kept > 0 and at[kept - 1] is None and any(each in undone for each in at[:kept])
         if kept == len(changes) or is_mixed:
-            return False
+            return
         if is_own or kept or position is None:
             session.rewind(changes[kept].version - 1)
         else:
             session.rollback(restored(position))
         sign(transaction)
-        return True
-    return False
 
 
 def _is_by(change: Change, last: FrameworkChange, since: str) -> bool:

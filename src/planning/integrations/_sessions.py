@@ -57,8 +57,8 @@ class SessionsOfStates:
 
     def current(self) -> Session | None:
         """The session of the running call."""
-        session = self._current.get()
-        return self.given() if session is None and self.are_given and not self._takes_context else session
+        is_found_anywhere = self.are_given and not self._takes_context
+        return self._current.get() or (self.given() if is_found_anywhere else None)
 
     def given(self, context: object = None) -> Session | None:
         """The host's session, of a function that may take the framework's context; None if it has none."""

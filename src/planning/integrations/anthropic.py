@@ -122,7 +122,7 @@ def _of_events(events: list[dict[str, Any]]) -> Content:
         if kind == "content_block_start":
             blocks[index] = dict(record(event.get("content_block")))
         elif kind == "content_block_delta":
-            block, name = blocks.setdefault(index, {}), _DELTAS.get(str(delta.get("type")), "")
+            block, name = blocks.setdefault(index, {}), _DELTAS.get(str(delta.get("type")))
             if name == "citation":
                 block["citations"] = [*dicts(block.get("citations")), delta.get(name)]
             elif name:
@@ -157,7 +157,7 @@ def _find(blocks: list[dict[str, Any]], *, is_cut: bool) -> Iterator[Call]:
     for block in calls:
         arguments = block.get("partial_json") or block.get("input")
         # Input that is not streamed is an object in any case: of one that was cut it is only the beginning.
-        is_whole = is_json(block["partial_json"]) if "partial_json" in block else False
+        is_whole = is_json(block.get("partial_json"))
         is_last = block is blocks[-1]
         yield Call(block.get("id"), block.get("name"), arguments, is_cut and is_last and not is_whole)
 

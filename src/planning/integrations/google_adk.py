@@ -147,8 +147,8 @@ class PlanningToolset(BaseToolset, BasePlugin):
         except AWAY as error:
             reminder = unread(error)
         if reminder:
-            model: Any = getattr(invocation.agent, "canonical_model", None)
-            kinds = {kind.__name__ for kind in type(model).__mro__}
+            agent: Any = invocation.agent
+            kinds = {kind.__name__ for kind in type(agent.canonical_model).__mro__}
             _add(llm_request.contents, reminder, is_split=not kinds.isdisjoint(_SPLITTING))
 
     def _show(self, session: Session, context: Context) -> str:

@@ -224,9 +224,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """Ask the user to approve a plan that waits; send the agent back to steps that are open."""
         return run_plain(self._after(state, Here.now(is_async=False)))
 
-    @hook_config(can_jump_to=["model"])
     async def _aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - the same
-        """Do that in async code."""
+        """Do that in async code; LangChain knows from the other one where it may jump."""
         return await self._after(state, Here.now(is_async=True))
 
     async def _after(self, state: Mapping[str, Any], here: Here) -> dict[str, Any] | None:

@@ -163,7 +163,7 @@ def _of_chunks(chunks: list[dict[str, Any]]) -> Turn:
                 elif value is not None:
                     message[name] = value
     for call in calls:
-        call.pop("index", None)
+        del call["index"]
     named = {name: value for chunk in reversed(chunks) for name, value in chunk.items() if value}
     whole = {**message, "tool_calls": calls} if calls else message
     return [whole], finish_reason in (None, *_CUT), named
@@ -187,9 +187,7 @@ def _add_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
         }
         calls.append(call)
     call["id"] = call["id"] or call_id
-    call.update(
-        {name: value for name, value in delta.items() if name not in {*call, "id"} and value is not None}
-    )
+    call.update({name: value for name, value in delta.items() if name not in call and value is not None})
     given = record(delta.get("function"))
     call["function"]["name"] = call["function"]["name"] or given.get("name")
     arguments = given.get("arguments") or ""
@@ -225,7 +223,8 @@ def _calls(read: Turn) -> Iterator[tuple[dict[str, Any], Call]]:
     """The calls of a turn, each with the part of the turn that it answers."""
     items, is_cut, response = read
     found = list(_find(items, is_cut=is_cut))
-    return zip((item for item, _ in found), in_turn(response, [call for _, call in found]), strict=True)
+    calls = iter(in_turn(response, [call for _, call in found]))
+    return ((item, next(calls)) for item, _ in found)
 
 
 def _find(items: list[dict[str, Any]], *, is_cut: bool) -> Iterator[tuple[dict[str, Any], Call]]:

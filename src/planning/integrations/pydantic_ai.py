@@ -306,13 +306,13 @@ class Planning(AbstractCapability[Any]):
             ToolFailedError: It failed; the model reads why, and the tool's retries are not used up.
         """
         actor = self._actor_of(ctx)
-        sent = arguments[TEXT] if arguments.keys() == {TEXT} else arguments
         try:
             session = self._session(ctx)
         except AWAY as error:
             session, result = None, out_of_reach(name, error)
         else:
             turn = turn_of(ctx.messages, ctx.tool_call_id)
+            sent = arguments.get(TEXT, arguments)
             call = Call(ctx.tool_call_id, name, sent, turn=turn, agent=ctx.run_id)
             with self._sessions.within(session), calling(session, _place(ctx), str(ctx.run_id)):
                 result = await acarry_out(self._boxes[name], call, actor)

@@ -65,11 +65,15 @@ class ScriptedLlm(BaseLlm):
 
 
 def run_with(
-    planning: PlanningToolset, service: BaseSessionService, *script: Any, **options: Any
+    planning: PlanningToolset,
+    *script: Any,
+    service: BaseSessionService | None = None,
+    tools: Iterable[Any] = (),
+    **options: Any,
 ) -> tuple[Runner, ScriptedLlm]:
     model = ScriptedLlm(script=list(script))
-    agent = LlmAgent(name="clerk", model=model, tools=[planning])
-    return Runner(app_name="shop", agent=agent, session_service=service, **options), model
+    agent = LlmAgent(name="clerk", model=model, tools=[planning, *tools], **options)
+    return Runner(app_name="shop", agent=agent, session_service=service or InMemorySessionService()), model
 
 
 async def go(runner: Runner, of: dict[str, Any] = ADA, text: str = "Go", **options: Any) -> str:

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("google.adk", reason="needs Google ADK: pip install '.[google-adk]'")
 
 from driver_google_adk import ADA, ScriptedLlm, adk_of, back, go, run_with, said, tail, turn
-from frameworks import HALF, OPEN, OTHER, SHOP, facts_of, mark, text_of
+from frameworks import HALF, OPEN, OTHER, SHOP, facts_of, mark, proved, text_of, toolbox
 from google.adk.agents import LiveRequestQueue, LlmAgent
 from google.adk.agents.context import Context
 from google.adk.agents.run_config import RunConfig
@@ -33,7 +33,7 @@ from google.genai.types import Content, FunctionResponse, Part
 from planning import ApprovePlan, PlanPolicy
 from planning.integrations.google_adk import PlanningToolset
 from planning.plan.commands import MarkStep, SetupPlan
-from session import Session, SnapshotError, ToolFailed, ToolInvoked, VersionError
+from session import Session, SnapshotError, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 
 of_agent_tool = pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated")
@@ -44,9 +44,8 @@ async def test_an_agent_that_is_transferred_to_works_on_the_plan() -> None:
     planning = PlanningToolset()
     assert planning.name == "planning"
     helper = LlmAgent(name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]), tools=[planning])
-    model = ScriptedLlm(script=[turn(SHOP), turn(("transfer_to_agent", {"agent_name": "helper"}))])
-    clerk = LlmAgent(name="clerk", model=model, tools=[planning], sub_agents=[helper])
-    runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
+    script = turn(SHOP), turn(("transfer_to_agent", {"agent_name": "helper"}))
+    runner, _ = run_with(planning, *script, sub_agents=[helper])
     await go(runner)
     assert text_of(planning.session_of(await adk_of(runner))) == HALF
 
@@ -56,9 +55,9 @@ async def test_the_state_of_a_run_can_be_written_down(stored: Session) -> None:
         """Write the state down."""
         return json.dumps(tool_context.state.to_dict()) + tool_context.session.model_dump_json()
 
-    model = ScriptedLlm(script=[turn(SHOP), turn(("write", {})), said()])
-    agent = LlmAgent(name="clerk", model=model, tools=[PlanningToolset(stored), write])
-    await go(Runner(app_name="shop", agent=agent, session_service=InMemorySessionService()))
+    script = turn(SHOP), turn(("write", {})), said()
+    runner, model = run_with(PlanningToolset(stored), *script, tools=[write])
+    await go(runner)
     assert model.script == []
 
 
@@ -67,12 +66,9 @@ async def test_an_agent_that_a_tool_runs_has_the_hosts_plan_and_goes_back_with_i
     stored: Session,
 ) -> None:
     planning = PlanningToolset(stored)
-    helper = LlmAgent(name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]))
-    helper.tools.append(planning)
-    calls = [turn(SHOP), said(), turn(("helper", {"request": "Rent it"})), said(), said()]
-    model = ScriptedLlm(script=calls)
-    clerk = LlmAgent(name="clerk", model=model, tools=[planning, AgentTool(helper)])
-    runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
+    helper = LlmAgent(name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]), tools=[planning])
+    script = turn(SHOP), said(), turn(("helper", {"request": "Rent it"})), said(), said()
+    runner, _ = run_with(planning, *script, tools=[AgentTool(helper)])
     await go(runner)
     second = await go(runner)
     assert (text_of(stored), stored.select_all(ToolInvoked)[-1].actor) == (HALF, "helper")
@@ -86,17 +82,14 @@ async def test_an_agent_that_a_tool_runs_has_a_plan_of_its_own_where_the_host_gi
     planning = PlanningToolset()
     model = ScriptedLlm(script=[turn(SHOP, mark("S001")), said()])
     helper = LlmAgent(name="helper", model=model, tools=[planning])
-    calls = [turn(SHOP), turn(("helper", {"request": "Rent it"}), mark("S002")), said()]
-    clerk = LlmAgent(name="clerk", model=ScriptedLlm(script=calls), tools=[planning, AgentTool(helper)])
-    runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
+    script = turn(SHOP), turn(("helper", {"request": "Rent it"}), mark("S002")), said()
+    runner, _ = run_with(planning, *script, tools=[AgentTool(helper)])
     await go(runner)
-    assert (tail(model.requests[-1]), text_of(planning.session_of(await adk_of(runner)))) == (
-        HALF,
-        OTHER,
-    )
+    own = text_of(planning.session_of(await adk_of(runner)))
+    assert (tail(model.requests[-1]), own) == (HALF, OTHER)
 
 
-@pytest.mark.parametrize("name", ["ScriptedLlm", "LiteLlm"])
+@pytest.mark.parametrize("name", ["ScriptedLlm", "LiteLlm", "OpenAILlm", "ApigeeLlm"])
 async def test_a_model_class_that_splits_a_content_reads_the_plan_in_the_answer_of_the_tool(
     name: str,
 ) -> None:
@@ -108,8 +101,8 @@ async def test_a_model_class_that_splits_a_content_reads_the_plan_in_the_answer_
     answer, *text = model.requests[1].contents[-1].parts
     said_so = {"result": "Plan set: S001 to S002. Next: S001 Rent a room"}
     split = {**said_so, "reminder": OPEN}
-    assert answer.function_response.response == (split if name == "LiteLlm" else said_so)
-    assert [each.text for each in text] == ([] if name == "LiteLlm" else [OPEN])
+    assert answer.function_response.response == (split if name != "ScriptedLlm" else said_so)
+    assert [each.text for each in text] == ([] if name != "ScriptedLlm" else [OPEN])
     assert [each.text for each in model.requests[2].contents[-1].parts] == ["Go", OPEN]
     kept = [part for event in (await adk_of(runner, ADA)).events for part in event.content.parts]
     assert OPEN not in str(kept)
@@ -161,7 +154,7 @@ async def test_a_live_connection_has_the_tools_and_begins_without_a_reminder(sto
 def of_two_runs(session: Session, *more: Any) -> Any:
     """A runner whose first run sets a plan up, and whose second one marks its first step."""
     runs = [turn(SHOP), said(), turn(mark("S001")), said(), *more]
-    return run_with(PlanningToolset(session), InMemorySessionService(), *runs)
+    return run_with(PlanningToolset(session), *runs)
 
 
 async def test_runs_are_taken_back_one_after_the_other(stored: Session) -> None:
@@ -184,7 +177,7 @@ def test_it_goes_back_after_a_restart_with_a_database(tmp_path: Path, path: Path
         async with DatabaseSessionService(f"sqlite+aiosqlite:///{tmp_path / 'adk.db'}") as service:
             with closing(SqliteStore(path)) as store:
                 session = Session(session_id="run-7", store=store)
-                runner, model = run_with(PlanningToolset(session), service, *script)
+                runner, model = run_with(PlanningToolset(session), *script, service=service)
                 if taken_back:
                     await back(runner, taken_back)
                 invocation = await go(runner)
@@ -265,32 +258,17 @@ async def test_a_run_that_was_cut_short_is_resumed_and_makes_no_call_twice(store
     assert (stored.version, text_of(stored)) == (version, HALF)
 
 
-@pytest.mark.parametrize(
-    ("position", "error", "message"),
-    [
-        (
-            "S001",
-            SnapshotError,
-            "planning in the agent's state is not a position of a session, but 'S001': remove it, or go back "
-            "to an earlier checkpoint",
-        ),
-        (
-            {"session_id": "other", "since": "2026-11-24", "version": 1},
-            VersionError,
-            "the agent's state is of session other, and the session of this call is shop: let each thread "
-            "keep its session",
-        ),
-    ],
-)
-async def test_a_position_of_something_else_ends_the_run_before_the_model_is_asked(
-    position: Any, error: type[Exception], message: str, stored: Session
-) -> None:
+async def test_what_is_not_a_position_ends_the_run_before_the_model_is_asked(stored: Session) -> None:
     service = InMemorySessionService()
-    await service.create_session(app_name="shop", **ADA, state={"planning:position": position})
-    runner, model = run_with(PlanningToolset(stored), service, turn(SHOP), said())
-    with pytest.raises(error) as raised:
+    await service.create_session(app_name="shop", **ADA, state={"planning:position": "S001"})
+    runner, model = run_with(PlanningToolset(stored), turn(SHOP), said(), service=service)
+    with pytest.raises(SnapshotError) as raised:
         await go(runner)
-    assert (str(raised.value), model.requests, stored.version) == (message, [], 0)
+    assert (model.requests, stored.version) == ([], 0)
+    assert str(raised.value) == (
+        "planning in the agent's state is not a position of a session, but 'S001': remove it, or go back to "
+        "an earlier checkpoint"
+    )
 
 
 ASKS = "adk_request_confirmation"
@@ -332,7 +310,7 @@ class Conversation:
                     self.asked = call
         return answers
 
-    async def answer(self, confirmed: bool, **payload: Any) -> list[Any]:
+    async def answer(self, confirmed: bool, payload: Any = None) -> list[Any]:
         response = {"confirmed": confirmed, "payload": payload}
         part = FunctionResponse(id=self.asked.id, name=ASKS, response=response)
         return await self.say(Part(function_response=part))
@@ -350,11 +328,9 @@ async def test_the_user_is_asked_for_a_plan_that_waits_and_the_call_is_made(is_g
     answers = await talk.say()
     assert answers[1:] == ["Rooms 1 and 2.", WAITS]
     question = talk.asked.args["toolConfirmation"]
-    assert (talk.done, question["hint"], question["payload"]["plan"]["approval"]) == (
-        [],
-        f"Approve this plan?\n{OPEN}",
-        "waiting",
-    )
+    assert (talk.done, question["hint"]) == ([], f"Approve this plan?\n{OPEN}")
+    payload = question["payload"]
+    assert (payload["plan"]["approval"], payload["reason"]) == ("waiting", "")
     assert (await talk.answer(True), talk.done) == (["Rented 1."], ["1"])
     if session is not None:
         assert facts_of(session).approval == "approved"
@@ -364,7 +340,7 @@ async def test_a_plan_that_the_user_rejects_is_rejected_with_the_reason() -> Non
     session = Session()
     talk = Conversation(session, APPROVAL, turn(SHOP), turn(RENT), said("As you say."))
     await talk.say()
-    assert await talk.answer(False, reason="Too dear.") == [
+    assert await talk.answer(False, {"reason": "Too dear."}) == [
         "rent was not called: the plan was rejected (Too dear.); change the plan first"
     ]
     assert (talk.done, facts_of(session).approval) == ([], "rejected")
@@ -374,9 +350,7 @@ async def test_an_answer_is_for_the_plan_that_was_shown() -> None:
     session = Session()
     talk = Conversation(session, APPROVAL, turn(SHOP), turn(RENT), said())
     await talk.say()
-    Conversation(session, APPROVAL).planning._boxes["planning_add_step"].call(
-        "planning_add_step", {"steps": ["Burn it"]}
-    )
+    toolbox(session, ()).call("planning_add_step", {"steps": ["Burn it"]})
     assert await talk.answer(True) == [WAITS]
     assert (talk.done, facts_of(session).approval) == ([], "waiting")
 
@@ -401,15 +375,24 @@ async def test_approval_of_the_plan_is_not_the_answer_to_a_question_of_the_tool(
     assert await talk.answer(True) == ["This tool call requires confirmation, please approve or reject."]
 
 
+async def test_what_ends_the_agents_part_is_not_work() -> None:
+    def exit_loop() -> str:
+        """Leave."""
+        return "left"
+
+    def set_model_response() -> str:
+        """Answer."""
+        return "answered"
+
+    calls = turn(SHOP), turn(("exit_loop", {}), ("set_model_response", {})), said()
+    talk = Conversation(Session(), APPROVAL, *calls, tools=[exit_loop, set_model_response])
+    assert (await talk.say())[1:] == ["left", "answered"]
+
+
 async def test_a_policy_for_other_tools_needs_the_toolset_as_a_plugin() -> None:
-    planning = PlanningToolset(policy=APPROVAL)
-    agent = LlmAgent(name="clerk", model=ScriptedLlm(script=[said()]), tools=[planning])
-    runner = Runner(
-        app_name="shop", agent=agent, session_service=InMemorySessionService(), auto_create_session=True
-    )
+    runner, _ = run_with(PlanningToolset(policy=APPROVAL), said())
     with pytest.raises(RuntimeError) as raised:
-        async for _ in runner.run_async(**ADA, new_message=Content(role="user", parts=[Part(text="Go")])):
-            pass
+        await go(runner)
     assert str(raised.value) == (
         "the plan's policy holds for the agent's other tools: give the toolset to the app too, "
         "App(..., plugins=[planning])"
@@ -421,20 +404,29 @@ async def test_a_tool_that_fails_is_no_evidence_and_does_not_hold_up_the_turn() 
         """Burn it."""
         raise ValueError
 
+    def count() -> dict[str, Any]:
+        """Count the rooms."""
+        return {"error": None, "rooms": 2}
+
     async def caught(*_: Any, **__: Any) -> dict[str, Any]:
         return {"error": "It did not burn."}
 
     session = Session()
-    end = mark("S001")
-    calls = turn(mark("S001", "in_progress"), ("burn", {}), (end[0], {**end[1], "evidence": ["c2"]}))
+    proofs = proved("S001", "c2"), proved("S001", "c3")
+    calls = turn(mark("S001", "in_progress"), ("burn", {}), ("count", {}), *proofs)
     policy = PlanPolicy(evidence="required")
-    talk = Conversation(session, policy, turn(SHOP), calls, said(), tools=[burn])
+    talk = Conversation(session, policy, turn(SHOP), calls, said(), tools=[burn, count])
     talk.agent.on_tool_error_callback = caught
     assert (await talk.say())[2:] == [
         "It did not burn.",
-        "Refused, nothing changed. C1 (burn) failed; call a tool that does the work of S001 first",
+        None,
+        "Refused, nothing changed. C1 (burn) failed; send evidence with a call made since it began: "
+        "C2 (count)",
+        "S001 done. Next: S002 Buy shelves",
     ]
-    assert [each.name for each in session.select_all(ToolFailed)] == ["burn", "planning_mark_step"]
+    assert [(each.name, each.actor) for each in session.select_all(ToolFailed)] == [
+        *(("burn", "clerk"), ("planning_mark_step", "clerk"))
+    ]
 
 
 def with_helper(policy: PlanPolicy, *script: Any) -> tuple[Conversation, ScriptedLlm]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,20 +13,10 @@ import pytest
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
 from driver_langchain import ScriptedModel, said, turn
-from frameworks import (
-    HALF,
-    OPEN,
-    OTHER,
-    SHOP,
-    Call,
-    facts_of,
-    mark,
-    planned,
-    setup,
-    text_of,
-)
+from frameworks import HALF, OPEN, OTHER, SHOP, Call, facts_of, mark, planned, setup, text_of
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -40,6 +29,7 @@ from langchain_core.messages.tool import tool_call_chunk as create_tool_call_chu
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from pydantic import BaseModel
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
@@ -51,10 +41,8 @@ from planning import (
     RejectPlan,
     UpdateStep,
 )
-from planning.integrations._langchain_messages import turn_of
 from planning.integrations.langchain import PlanningMiddleware
 from planning.plan.facts import EvidenceCall, PlanFacts
-from planning.tools.once import Turn
 from session import Session, SnapshotError, ToolInvoked, select_all
 from session.stores import SqliteStore
 
@@ -92,11 +80,14 @@ def test_parts_of_a_message_stay_before_the_reminder() -> None:
     assert result["messages"][0].content == parts
 
 
-def test_a_call_that_was_cut_off_is_asked_for_again_and_those_of_other_tools_are_left_alone() -> None:
+@pytest.mark.parametrize("reason", [{"finish_reason": "length"}, {"stop_reason": "max_tokens"}])
+def test_a_call_that_was_cut_off_is_asked_for_again_and_those_of_other_tools_are_left_alone(
+    reason: dict[str, str],
+) -> None:
     kind = "invalid_tool_call"
     call: Any = {"name": SHOP[0], "args": '{"objective": "Open', "id": "c1", "error": None, "type": kind}
     other: Any = {**call, "name": "elsewhere", "id": "c2"}
-    broken = AIMessage("", invalid_tool_calls=[call, other], response_metadata={"finish_reason": "length"})
+    broken = AIMessage("", invalid_tool_calls=[call, other], response_metadata=reason)
     agent, _ = agent_of([broken, said()], Session())
     result = agent.invoke(ASKED, thread("A"))
     message = (
@@ -134,16 +125,6 @@ def test_calls_that_langchain_cannot_read_keep_their_place_in_the_turn(kind: str
     ]
 
 
-def test_the_last_turn_of_a_conversation_is_named_by_all_before_it() -> None:
-    first, last = turn(SHOP, prefix="a"), turn(mark("S001"), mark("S002"), prefix="b")
-    first.id, last.id = "m1", "m2"
-    answer = ToolMessage("Plan set", tool_call_id="a1", id="t1")
-    ids = ["u1", "m1", "t1", "m2"]
-    assert turn_of("bench", [HumanMessage("Go", id="u1"), first, answer, last]) == Turn(
-        repr(("bench", ids)), [each["id"] for each in last.tool_calls]
-    )
-
-
 def test_a_tool_that_answers_with_a_command_is_told_by_that() -> None:
     session = Session()
 
@@ -153,11 +134,29 @@ def test_a_tool_that_answers_with_a_command_is_told_by_that() -> None:
         return Command(update={"messages": [ToolMessage("Done.", tool_call_id=tool_call_id)]})
 
     options = {"policy": PlanPolicy(evidence="required")}
-    agent, _ = agent_of([turn(("work", {})), said()], session, tools=[work], planning=options)
-    agent.invoke(ASKED, thread("A"))
+    script = [turn(("work", {}))]
+    agent, _ = agent_of(script, session, tools=[work], planning=options, interrupt_after=["tools"])
+    result = agent.invoke(ASKED, thread("A"))
     assert [(each.name, each.result.message) for each in session.select_all(ToolInvoked)] == [
         ("work", "Command")
     ]
+    assert result["planning"]["version"] == session.version
+
+
+def test_other_middleware_reads_the_answer_of_another_tool_as_it_is_while_nothing_changes() -> None:
+    answers = list[Any]()
+
+    class Reads(AgentMiddleware[Any, Any]):
+        def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+            answers.append(handler(request))
+            return answers[-1]
+
+    look = tool(name_or_callable="look", description="Look.")(lambda: "seen")
+    planning = PlanningMiddleware(Session())
+    model = ScriptedModel(script=[turn(LOOK), said()])
+    agent: Any = create_agent(model, tools=[look], middleware=[Reads(), planning])
+    agent.invoke(ASKED)
+    assert [(type(each), each.text) for each in answers] == [(ToolMessage, "seen")]
 
 
 def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
@@ -170,47 +169,30 @@ def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
         assert model.requests[0][0].content == f"## Planning\n\n{section.body()}"
 
 
-class TestHumanInTheLoop:
-    @pytest.mark.parametrize("mode", ["batched", "per_call"])
-    @pytest.mark.parametrize("is_first", [True, False])
-    def test_a_planning_call_waits_for_a_person_and_the_others_are_kept(
-        self, mode: Any, is_first: bool
-    ) -> None:
-        session = Session()
-        gate = HumanInTheLoopMiddleware({"planning_clear_plan": True}, interrupt_mode=mode)
-        planning = PlanningMiddleware(session)
-        model = ScriptedModel(script=[turn(SHOP, ("planning_clear_plan", {})), said()])
-        middleware: list[Any] = [planning, gate] if is_first else [gate, planning]
-        agent: Any = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
+@pytest.mark.parametrize("mode", ["batched", "per_call"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_planning_call_waits_for_a_person_and_the_others_are_kept(mode: Any, is_first: bool) -> None:
+    session = Session()
+    gate = HumanInTheLoopMiddleware({"planning_clear_plan": True}, interrupt_mode=mode)
+    planning = PlanningMiddleware(session)
+    model = ScriptedModel(script=[turn(SHOP, ("planning_clear_plan", {})), said()])
+    middleware: list[Any] = [planning, gate] if is_first else [gate, planning]
+    agent: Any = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
 
-        asked = agent.invoke(ASKED, thread("A"), version="v2")
-        if mode == "per_call":
-            assert text_of(session).startswith("Open the shop (active")
-        (question,) = asked.interrupts
-        decision = {"type": "reject", "message": "Keep it."}
-        answer = {question.id: decision} if mode == "per_call" else {"decisions": [decision]}
-        result = agent.invoke(Command(resume=answer), thread("A"), version="v2").value
+    asked = agent.invoke(ASKED, thread("A"), version="v2")
+    assert text_of(session) == (OPEN if mode == "per_call" else "")
+    (question,) = asked.interrupts
+    decision = {"type": "reject", "message": "Keep it."}
+    answer = {question.id: decision} if mode == "per_call" else {"decisions": [decision]}
+    result = agent.invoke(Command(resume=answer), thread("A"), version="v2").value
 
-        kept = {each[0]: each for each in answers(result["messages"])}
-        assert kept["c1"] == ("c1", "success", "Plan set: S001 to S002. Next: S001 Rent a room")
-        reason = "User rejected the tool call for `planning_clear_plan` with reason: Keep it."
-        assert kept["c2"] == ("c2", "error", reason)
-        assert [each.call_id for each in select_all(session, ToolInvoked)] == ["c1"]
-        assert text_of(session).startswith("Open the shop (active, 0 of 2 done)")
-
-    def test_an_edited_call_is_made_as_the_person_wrote_it(self) -> None:
-        session = Session()
-        config: InterruptOnConfig = {"allowed_decisions": ["edit"]}
-        gate = HumanInTheLoopMiddleware({"planning_setup_plan": config}, edit_notice=None)
-        agent, _ = agent_of([turn(SHOP, mark("S001")), said()], session, middleware=[gate])
-        agent.invoke(ASKED, thread("A"))
-        name, arguments = setup("Open the cafe", "Buy cups")
-        edited = {"type": "edit", "edited_action": {"name": name, "args": arguments}}
-        result = agent.invoke(Command(resume={"decisions": [edited]}), thread("A"))
-        assert answers(result["messages"]) == [
-            ("c1", "success", "Plan set: S001. Next: S001 Buy cups"),
-            ("c2", "success", "S001 done. Plan completed."),
-        ]
+    reason = "User rejected the tool call for `planning_clear_plan` with reason: Keep it."
+    assert {*answers(result["messages"])} == {
+        ("c1", "success", "Plan set: S001 to S002. Next: S001 Rent a room"),
+        ("c2", "error", reason),
+    }
+    assert [each.call_id for each in select_all(session, ToolInvoked)] == ["c1"]
+    assert text_of(session) == OPEN
 
 
 @pytest.mark.parametrize("kind", ["none", "memory", "store"])
@@ -248,19 +230,16 @@ class TestInput:
             assert result["planning"]["version"] == session.version
             assert text_of(session) == HALF
 
-    def test_a_plan_that_a_client_sends_is_not_taken(self) -> None:
-        agent, _ = agent_of([turn(SHOP, prefix="a"), said()])
-        first = agent.invoke(ASKED, thread("A"))
-        agent, model = agent_of([said()])
-        result = agent.invoke({**ASKED, "planning": first["planning"]}, thread("A"))
-        assert text_of(PlanningMiddleware().session_of(result)) == ""
-        assert len(model.requests[0]) == 2
-
     @pytest.mark.parametrize(
-        "value", [7, "x", [], {}, {"session_id": "a"}, {"session_id": "a", "since": "", "version": True}]
+        "value",
+        [
+            *(7, "x", [], {}, {"session_id": "a"}),
+            *({"session_id": "a", "since": "", "version": version} for version in (True, -1)),
+            *({"session_id": "a", "since": 1, "version": 1}, {"session_id": 1, "since": "", "version": 1}),
+        ],
     )
     def test_what_is_not_a_position_is_refused(self, value: Any) -> None:
-        agent, _ = agent_of([said()])
+        agent, _ = agent_of([turn(SHOP), said()])
         shown = repr(value) if isinstance(value, str) else f"a value of type {type(value).__name__}"
         message = (
             f"planning in the agent's state is not a position of a session, but {shown}: "
@@ -269,46 +248,31 @@ class TestInput:
         with pytest.raises(SnapshotError) as caught:
             PlanningMiddleware().session_of({"planning": value})
         assert str(caught.value) == message
-        agent.update_state(thread("A"), {"planning": value}, as_node="model")
+        agent.invoke(ASKED, thread("A"))
         with pytest.raises(SnapshotError) as caught:
-            agent.invoke(ASKED, thread("A"))
-        assert str(caught.value).splitlines()[0] == message
-        agent, _ = agent_of([turn(SHOP), said()])
-        agent.invoke(ASKED, thread("B"))
-        with pytest.raises(SnapshotError) as caught:
-            agent.update_state(thread("B"), {"planning": value}, as_node="model")
+            agent.update_state(thread("A"), {"planning": value}, as_node="model")
         assert str(caught.value) == message
 
-    def test_the_position_of_a_stored_session_needs_that_session(self, stored: Session) -> None:
-        agent, _ = agent_of([turn(SHOP), said()], stored)
-        result = agent.invoke(ASKED, thread("A"))
-        with pytest.raises(SnapshotError) as caught:
-            PlanningMiddleware().session_of(result)
-        assert str(caught.value) == (
-            "the agent's state is of session 'shop', which is in a store: give that session to the "
-            "integration"
-        )
 
-
-def test_a_store_that_is_busy_when_the_run_begins_is_gone_back_to_later(stored: Session, path: Path) -> None:
+def test_a_store_that_is_busy_when_the_run_begins_is_gone_back_to_later(
+    stored: Session, other: sqlite3.Connection
+) -> None:
     agent, model = agent_of([turn(SHOP, prefix="a"), said()], stored)
     agent.invoke(ASKED, thread("A"))
     old = agent.get_state(thread("A")).config
     model.script = [turn(mark("S001"), prefix="b"), said()]
     agent.invoke(ASKED, thread("A"))
 
-    with ExitStack() as busy:
-        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        busy.enter_context(closing(other)).execute("BEGIN IMMEDIATE")
-        script = [turn(mark("S002"), prefix="c"), said()]
+    other.execute("BEGIN IMMEDIATE")
+    script = [turn(mark("S002"), prefix="c"), said()]
 
-        def play(_: list[BaseMessage]) -> AIMessage:
-            busy.close()
-            return script.pop(0)
+    def play(_: list[BaseMessage]) -> AIMessage:
+        other.rollback()
+        return script.pop(0)
 
-        model.script = play
-        model.requests.clear()
-        agent.invoke(ASKED, old)
+    model.script = play
+    model.requests.clear()
+    agent.invoke(ASKED, old)
     assert str(model.requests[0][-1].content).startswith("The plan cannot be read now: ")
     assert text_of(stored) == OTHER
 
@@ -331,7 +295,7 @@ class Agent:
         def work(on: str) -> str:
             """Work."""
             self.worked.append(on)
-            return '{"success": false}' if on == "nothing" else f"worked on {on}"
+            return f"worked on {on}"
 
         @tool
         def look() -> str:
@@ -394,9 +358,8 @@ def test_the_graph_is_interrupted_for_the_user_to_decide(
     asking = opened([[SHOP], [LOOK], [WORK]]).run(is_async=is_async)
     resumed = opened(["End."])  # in another process
     wrong = resumed.run(Command(resume="whatever"), is_async=is_async)
-    assert asked_for(wrong) == [
-        {**asked_for(asking)[0], "problem": wrong["__interrupt__"][0].value["problem"]}
-    ]
+    problem = 'that is not an answer: resume with "approve", or with {"decision": "reject", "reason": "..."}'
+    assert asked_for(wrong) == [{**asked_for(asking)[0], "problem": problem}]
     result = resumed.run(Command(resume=answer), is_async=is_async)
 
     assert (resumed.worked, resumed.facts(result).approval) == (worked, approval)
@@ -420,12 +383,17 @@ def test_an_agent_that_ends_its_turn_goes_on_when_the_user_has_decided(snapshot:
     assert agent.worked == ["shelves"]
 
 
+@pytest.mark.parametrize("form", ["alone", "marks"])
 @pytest.mark.parametrize("step_id", ["S003", "3", 3, "s3 "])
-def test_a_step_that_waits_alone_interrupts_when_it_is_begun_and_not_the_other_work(step_id: Any) -> None:
-    begin = ("planning_mark_step", {"step_id": step_id, "status": "in_progress"})
+def test_a_step_that_waits_alone_interrupts_when_it_is_begun_and_not_the_other_work(
+    step_id: Any, form: str
+) -> None:
+    begun = {"step_id": step_id, "status": "in_progress"}
+    begin = ("planning_mark_step", begun if form == "alone" else {"marks": [begun]})
     add = ("planning_add_step", {"steps": ["Paint it"]})
     script: Script = [[SHOP], [WORK], [add], [WORK], [begin], "Painted?"]
-    agent = Agent(APPROVAL, script, checkpointer=InMemorySaver())
+    policy = PlanPolicy(approval=True, batch_marks=True)
+    agent = Agent(policy, script, checkpointer=InMemorySaver())
     agent.run()
     (question,) = asked_for(agent.run(Command(resume="approve")))
     assert (question["step_ids"], agent.worked) == (["S003"], ["shelves", "shelves"])
@@ -495,6 +463,33 @@ def test_an_agent_without_a_policy_is_held_by_that_of_another_section(*, is_asyn
     agent.model.script = [turn(WORK), said("Done.")]
     agent.run(is_async=is_async)
     assert [each.tool for each in session.select_all(EvidenceCall) if each.success] == ["work"]
+
+
+def test_an_agent_that_answers_in_a_structure_is_sent_back_to_open_steps() -> None:
+    class Report(BaseModel):
+        """Report what was done."""
+
+        text: str
+
+    first, last = [("Report", {"text": "Almost."})], [("Report", {"text": "Done."})]
+    script: Script = [[setup("Open the shop", "Rent a room")], first, [mark("S001")], last]
+    agent = Agent(PlanPolicy(finish_gate=1), script, response_format=ToolStrategy(Report))
+    assert agent.run()["structured_response"] == Report(text="Done.")
+
+
+def test_that_the_model_has_read_the_reminder_is_in_the_state() -> None:
+    session = Session()
+    result = Agent(PlanPolicy(stale_after=1), [[SHOP], [LOOK], "End."], session).run()
+    assert result["planning"]["version"] == session.version
+
+
+def test_outside_of_an_agent_a_tool_has_the_session_of_a_function_and_no_other() -> None:
+    session = Session()
+    replies = [PlanningMiddleware(each).tools[0].invoke(SHOP[1]) for each in (lambda: session, None)]
+    assert replies == [
+        "Plan set: S001 to S002. Next: S001 Rent a room",
+        "planning_setup_plan was not called: no session for this call",
+    ]
 
 
 def test_without_a_gate_the_graph_has_no_further_node() -> None:

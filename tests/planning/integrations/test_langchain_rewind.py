@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from itertools import count
 from threading import Barrier, Thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
 from driver_langchain import ScriptedModel, said, turn
-from frameworks import added_to, mark, plan_after, rewinds, setup, text_of
+from frameworks import added_to, mark, plan_after, planned, rewinds, setup, text_of
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -22,7 +23,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, RetryPolicy, interrupt
 
-from planning import AddStep, MarkStep, NewPlanStep, Plan, SetupPlan, register_plan
+from planning import AddStep, MarkStep, NewPlanStep, Plan, PlanPolicy, SetupPlan, register_plan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Rewound, Session, VersionError, select_latest
 
@@ -216,14 +217,6 @@ def calls(*made: Any) -> AIMessage:
     return turn(*made, prefix=f"u{next(_numbers)}-")
 
 
-def planned() -> Session:
-    """A session with a plan of two steps, which the host has set up."""
-    session = Session()
-    register_plan(session)
-    session.dispatch(SetupPlan("Open the shop", (NewPlanStep("Rent a room"), NewPlanStep("Buy shelves"))))
-    return session
-
-
 def statuses(session: Any) -> list[str]:
     plan = select_latest(session, Plan)
     return [] if plan is None else [step.status for step in plan.steps]
@@ -255,7 +248,7 @@ def saver_of(kind: str) -> Any:
 def test_two_agents_that_one_turn_delegates_to_keep_each_others_work(
     kept: str, plans: bool, is_async: bool
 ) -> None:
-    session, meet = planned(), None if is_async else Barrier(2)
+    session, meet = planned().session, None if is_async else Barrier(2)
     helpers = [worker(session, marking(f"S00{number}", meet)) for number in (1, 2)]
 
     def delegate(number: int) -> str:
@@ -283,7 +276,7 @@ def test_two_agents_that_one_turn_delegates_to_keep_each_others_work(
 
 
 def test_a_run_that_was_cut_short_has_not_its_work_undone_by_the_next() -> None:
-    session, failures = planned(), [RuntimeError("the line is cut")]
+    session, failures = planned().session, [RuntimeError("the line is cut")]
 
     def play(messages: list[BaseMessage]) -> AIMessage:
         done = sum(isinstance(each, ToolMessage) for each in messages)
@@ -302,7 +295,7 @@ def test_a_run_that_was_cut_short_has_not_its_work_undone_by_the_next() -> None:
 
 
 def test_a_node_that_is_tried_again_keeps_what_was_done() -> None:
-    session, failures = planned(), [ConnectionError("the line is cut")]
+    session, failures = planned().session, [ConnectionError("the line is cut")]
     agent = worker(session, marking("S001"))
 
     def node(state: Any) -> Any:
@@ -321,7 +314,7 @@ def test_a_node_that_is_tried_again_keeps_what_was_done() -> None:
 
 @pytest.mark.parametrize("names", [False, True])
 def test_a_run_that_resumes_keeps_what_was_done_beside_its_question(names: bool) -> None:
-    session = planned()
+    session = planned().session
     builder = StateGraph(PlanningState)
     builder.add_node("agent", worker(session, marking("S001")))
     builder.add_node("ask", lambda _state: {"messages": [HumanMessage(interrupt("Which?"))]})
@@ -340,7 +333,7 @@ def test_a_run_that_resumes_keeps_what_was_done_beside_its_question(names: bool)
 @pytest.mark.parametrize("names", [False, True])
 def test_a_supervisor_goes_back_once_and_keeps_what_its_agents_do_then(messages: int, names: bool) -> None:
     """Its agents get a step each, one turn after the other."""
-    session = planned()
+    session = planned().session
 
     @langchain_tool
     def delegate(step_id: str) -> str:
@@ -387,22 +380,10 @@ def test_a_session_that_is_opened_for_each_call_is_not_rewound_behind_an_agent_t
     assert result["planning"]["version"] == session.version
 
 
-@pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
-def test_agents_in_nodes_side_by_side_keep_each_others_work(kept: str) -> None:
-    session, meet = planned(), Barrier(2)
-    builder = StateGraph(PlanningState)
-    for number in (1, 2):
-        builder.add_node(f"w{number}", worker(session, marking(f"S00{number}", meet)))
-        builder.add_edge(START, f"w{number}")
-    graph: Any = builder.compile(checkpointer=saver_of(kept))
-    graph.invoke(asked(), A)
-    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
-
-
 @pytest.mark.parametrize("threads", [("T", "T"), ("T", "U")])
 @pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
 def test_two_requests_at_once_keep_each_others_work(threads: tuple[str, str], kept: str) -> None:
-    session, meet = planned(), Barrier(2)
+    session, meet = planned().session, Barrier(2)
 
     def play(messages: list[BaseMessage]) -> AIMessage:
         place = max(i for i, each in enumerate(messages) if isinstance(each, HumanMessage))
@@ -421,8 +402,68 @@ def test_two_requests_at_once_keep_each_others_work(threads: tuple[str, str], ke
     assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
 
 
+def test_without_checkpoints_two_runs_of_one_name_hear_of_each_other() -> None:
+    session = planned().session
+    register_plan(session, PlanPolicy(dependencies=True))
+
+    @langchain_tool
+    def meet() -> str:
+        """Let the agent work in a thread, where it is not a part of this run."""
+        working = Thread(target=lambda: agent.invoke(asked()))
+        working.start()
+        working.join()
+        return "met"
+
+    before, other = [mark("S002", "in_progress")], [mark("S001")]
+    script = [calls(*before), calls(("meet", {})), calls(*other), said(), calls(mark("S002")), said()]
+    agent = worker(session, script, tools=[meet], name="clerk")
+    said_last = agent.invoke(asked())["messages"][-2].content
+    assert said_last == "Since you last looked: S001 done. S002 done. Plan completed."
+
+
+class Slow(InMemorySaver):
+    """Saves a checkpoint when the run has gone on from it already."""
+
+    def put(self, *given: Any) -> Any:
+        sleep(0.1)
+        return super().put(*given)
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_an_agent_in_a_node_goes_back_though_its_checkpoint_is_saved_late(names: bool) -> None:
+    session = planned().session
+    builder = StateGraph(PlanningState)
+    builder.add_node("agent", worker(session, marking("S001")))
+    builder.add_edge(START, "agent")
+    graph: Any = builder.compile(checkpointer=Slow())
+    graph.invoke(asked(), A)
+    head = next(each.config for each in graph.get_state_history(A) if each.next == ("agent",))
+    if not names:
+        graph.update_state(head, {"messages": [HumanMessage("Otherwise")]}, as_node=START)
+        head = A
+    graph.invoke(None, head)
+    assert (statuses(session), rewinds(session)) == (["done", "pending"], 1)
+
+
+def test_news_of_a_delegation_leave_out_what_its_own_turn_did_before() -> None:
+    session = planned().session
+
+    @langchain_tool
+    def delegate() -> str:
+        """Delegate."""
+        return str(worker(session, marking("S002")).invoke(asked())["messages"][-1].content)
+
+    model = ScriptedModel(script=[calls(mark("S001"), ("delegate", {})), said()])
+    middleware = [PlanningMiddleware(session, policy=PlanPolicy(stale_after=9))]
+    agent: Any = create_agent(model, tools=[delegate], middleware=middleware)
+    agent.invoke(ASKED)
+    assert added_to(str(model.requests[-1][-1].content)) == (
+        "The plan has changed since your last turn: S002 done. Plan completed."
+    )
+
+
 def test_an_update_of_the_head_is_no_way_back() -> None:
-    session = planned()
+    session = planned().session
     agent = worker(session, [calls(mark("S001")), said(), said()], checkpointer=InMemorySaver())
     agent.invoke(asked(), A)
     session.dispatch(MarkStep("S002", "in_progress"))

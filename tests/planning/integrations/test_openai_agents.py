@@ -20,13 +20,14 @@ from agents import (
     Runner,
     RunState,
     SQLiteSession,
+    WebSearchTool,
     function_tool,
 )
 from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
-from agents.run_config import CallModelData, ModelInputData
+from agents.run_config import CallModelData, ModelInputData, ToolExecutionConfig
 from agents.testing import ScriptedModel, assistant_message, function_call
-from frameworks import HALF, OPEN, READ, SHOP, Call, added_to, mark, planned, proved, setup, text_of
+from frameworks import HALF, OPEN, READ, SHOP, Call, added_to, mark, planned, proved, setup, text_of, toolbox
 from openai import AsyncOpenAI
 
 from planning import (
@@ -40,7 +41,8 @@ from planning import (
     tool,
 )
 from planning.integrations.openai_agents import PlanningTools, planning_tools
-from planning.tools import Tool, ToolContext
+from planning.tools import ToolContext
+from planning.tools.errors import ContextInvalid
 from planning.tools.ledger import ToolCall
 from session import Session, ToolFailed, ToolInvoked
 
@@ -93,6 +95,8 @@ def tails(model: ScriptedModel) -> list[str]:
 
 
 SET = "Plan set: S001 to S002. Next: S001 Rent a room"
+DONE = "S001 done. Next: S002 Buy shelves"
+REFUSED = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
 
 
 @tool
@@ -108,11 +112,10 @@ class TestRequests:
         agent, model = agent_of(planning, [mark("S07")], [mark("S001")], "Done.")
         run(planning, agent, conversation_id="conv_1")
         sent: list[Any] = [[dict(item) for item in call.input] for call in model.calls]
-        refusal = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
         assert [[item.get("content") or item["output"] for item in items] for items in sent] == [
             [f"Go\n\n{OPEN}"],
-            [f"{refusal}\n\n{OPEN}"],
-            [f"S001 done. Next: S002 Buy shelves\n\n{HALF}"],
+            [f"{REFUSED}\n\n{OPEN}"],
+            [f"{DONE}\n\n{HALF}"],
         ]
 
     @pytest.mark.parametrize("run", [run_async, run_streamed])
@@ -125,9 +128,9 @@ class TestRequests:
             assert OPEN not in str(asyncio.run(memory.get_items()))
 
     def test_instructions_that_have_the_section_do_not_get_it_twice(self) -> None:
-        planning = planning_tools(Session())
-        agent, model = agent_of(planning, "Done.", instructions=planning.instructions)
-        run_async(planning, agent)
+        planning, model = planning_tools(Session()), script("Done.")
+        tools = [WebSearchTool(), *planning]
+        run_async(planning, Agent("clerk", planning.instructions, model=model, tools=tools))
         assert model.calls[0].system_instructions == planning.instructions
 
     @pytest.mark.parametrize("is_async", [False, True])
@@ -163,9 +166,19 @@ class TestRequests:
             """Look a patient up."""
             return name
 
-        said = RunConfig(trace_include_sensitive_data=True)
-        assert planning_tools(Session()).run_config(said).trace_include_sensitive_data
+        said = RunConfig(trace_include_sensitive_data=True, tool_execution=ToolExecutionConfig(3))
+        own = planning_tools(Session()).run_config(said)
+        assert (own.trace_include_sensitive_data, own.tool_execution) == (True, ToolExecutionConfig(3))
         assert not planning_tools(Session(), tools=[patient]).run_config(said).trace_include_sensitive_data
+
+
+def test_what_another_process_has_done_is_in_the_reminder(opens: Callable[[], Session]) -> None:
+    here, elsewhere = opens(), opens()
+    planning = planning_tools(here)
+    toolbox(elsewhere, ()).call(*SHOP)
+    agent, model = agent_of(planning, "Done.")
+    run_async(planning, agent)
+    assert tails(model) == [OPEN]
 
 
 def test_a_call_of_an_unknown_tool_is_answered_by_the_sdk() -> None:
@@ -199,6 +212,8 @@ def test_the_session_may_be_found_by_the_context_of_the_run_and_the_actor_given(
     assert tails(model) == ["", OPEN]
     assert text_of(user["session"]) == OPEN
     assert [each.actor for each in user["session"].history()] == ["ann"]
+    with pytest.raises(ContextInvalid, match=r"^no session for this call$"):
+        planning.section.reminder()
 
 
 @pytest.mark.parametrize(
@@ -220,56 +235,34 @@ def test_a_call_is_made_once_where_its_id_names_the_response(item_id: str, said:
 
 
 @pytest.mark.parametrize("model_of", [OpenAIResponsesModel, OpenAIChatCompletionsModel])
-@pytest.mark.parametrize("is_streamed", [False, True])
-def test_through_the_openai_client_requests_and_answers_are_the_same(
-    model_of: Any, is_streamed: bool
-) -> None:
+def test_through_the_openai_client_requests_and_answers_are_the_same(model_of: Any) -> None:
     session = Session()
     planning = planning_tools(session)
 
-    @function_tool
-    def sweep(room: str) -> str:
-        """Sweep a room."""
-        return f"{room} is clean"
-
     async def main(url: str) -> Any:
         async with AsyncOpenAI(base_url=url, api_key="test") as client:
-            agent = Agent("clerk", model=model_of("gpt-5", client), tools=[*planning, sweep])
-            config = planning.run_config(QUIET)
-            if not is_streamed:
-                return await Runner.run(agent, "Go", run_config=config)
-            result = Runner.run_streamed(agent, "Go", run_config=config)
-            async for _ in result.stream_events():
-                pass
-            return result
+            agent = Agent("clerk", model=model_of("gpt-5", client), tools=planning)
+            return await Runner.run(agent, "Go", run_config=planning.run_config(QUIET))
 
-    lines: list[Any] = [[SHOP, ("sweep", {"room": "hall"})], [mark("S07"), mark("S001")], "Half of it."]
-    with testing.ScriptedModel(*lines) as server:
+    with testing.ScriptedModel([SHOP], [mark("S07"), mark("S001")], "Half of it.") as server:
         result = asyncio.run(main(server.openai_url))
-    assert outputs(result) == [
-        SET,
-        "hall is clean",
-        "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002",
-        "S001 done. Next: S002 Buy shelves",
+    assert outputs(result) == [SET, REFUSED, DONE]
+    ends = [(each.body.get("input") or each.body["messages"])[-1] for each in server.requests]
+    assert [(each.get("role", "tool"), each.get("content") or each["output"]) for each in ends] == [
+        *(("user", "Go"), ("tool", f"{SET}\n\n{OPEN}"), ("tool", f"{DONE}\n\n{HALF}"))
     ]
-    bodies = [each.body for each in server.requests]
-    ends = [(body.get("input") or body["messages"])[-1] for body in bodies]
-    assert [each.get("content") or each["output"] for each in ends] == [
-        "Go",
-        f"hall is clean\n\n{OPEN}",
-        f"S001 done. Next: S002 Buy shelves\n\n{HALF}",
+    assert len({each.call_id for each in session.select_all(ToolCall)} - {None}) == 3
+    offered = [each.get("function", each) for each in server.requests[0].body["tools"]]
+    assert [(each["name"], each["parameters"], each["strict"]) for each in offered] == [
+        (each.name, each.parameters_schema(), False) for each in planning.section.tools()
     ]
-    assert [each.get("role", "tool") for each in ends] == ["user", "tool", "tool"]
-    assert len(bodies[0]["tools"]) == 7
-    sent = [each.call_id for each in session.select_all(ToolCall)]
-    assert len(set(sent)) == 3
-    assert all(str(each).startswith("call_") for each in sent)
 
 
 ASK = "Plan set: S001 to S002. Ask the user to approve it first."
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
 WORK: Call = ("work", {"on": "shelves"})
 APPROVAL = PlanPolicy(approval=True)
+FAILED = ' {"success": false}'
 worked: list[str] = []
 
 
@@ -280,7 +273,7 @@ async def work(on: str, hard: bool = False) -> str:
     if on == "fire":
         raise ValueError("a password")
     worked.append(on)
-    return f"Worked on {on}"
+    return FAILED if on == "nothing" else f"Worked on {on}"
 
 
 @function_tool
@@ -436,14 +429,6 @@ class TestApproval:
         assert pending_approval(session) is not None
         assert (worked, len(model.calls)) == (["shelves"], 5)
 
-    def test_the_sdk_asks_the_user_about_arguments_that_it_cannot_read(self) -> None:
-        planning = guarded(Session())
-        agent, _ = agent_of(planning, [("paint", "{no json")], "Done.")
-        result = run_async(planning, agent)
-        assert asked_about(result) == [("paint", "{no json")]
-        (said,) = outputs(decided(planning, agent, result))
-        assert said.startswith("Refused, nothing changed. arguments are not JSON at line 1, column 2: ")
-
     def test_without_a_session_nobody_is_asked(self) -> None:
         planning = planning_tools(lambda: None, tools=[work, paint], policy=APPROVAL)
         agent, _ = agent_of(planning, [WORK, ("paint", {"wall": "A"})], "Done.")
@@ -456,12 +441,14 @@ def test_a_call_that_failed_is_no_evidence() -> None:
     session = Session()
     burn: Call = ("work", {"on": "fire"})
     planning = guarded(session, PlanPolicy(evidence="required", stale_after=2))
-    turns: list[Turn] = [[SHOP, burn], [("work", {"off": 1})], [proved("S001", "C1")], "Done."]
+    more: list[Call] = [("work", {"off": 1}), ("work", {"on": "nothing"})]
+    turns: list[Turn] = [[SHOP, burn], more, [proved("S001", "C1")], "Done."]
     assert outputs(run_async(planning, agent_of(planning, *turns)[0]))[1:] == [
         *["An error occurred while running the tool. Please try again."] * 2,
+        FAILED,
         "Refused, nothing changed. C1 (work) failed; call a tool that does the work of S001 first",
     ]
-    assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 3
+    assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 4
     assert "a password" not in str([each.events for each in session.history()])
 
 
@@ -495,12 +482,6 @@ def planning_read_plan() -> str:
             "config must be a RunConfig, got dict",
         ),
         (
-            lambda: planning_tools(Session(), tools=[Tool("files/read", "Read.", str)]),
-            ValueError,
-            "openai-responses takes no tool named 'files/read': a name has 1 to 64 letters, digits, _ and -; "
-            "rename it, as with attrs.evolve(tool, name=...)",
-        ),
-        (
             lambda: planning_tools(Session(), tools=[planning_read_plan]),
             ValueError,
             "there are two tools named planning_read_plan: rename one",
@@ -512,7 +493,7 @@ def planning_read_plan() -> str:
             "function, or name the tool in read_only",
         ),
     ],
-    ids=["no session", "no configuration", "a name", "two names", "two approvals"],
+    ids=["no session", "no configuration", "two names", "two approvals"],
 )
 def test_what_cannot_be_used_is_refused_at_once(
     make: Callable[[], object], error: type[Exception], message: str

@@ -41,11 +41,6 @@ def test_an_openai_function_with_a_callable_is_a_tool_like_any_other(definition:
     ]
     assert box.call("look", {}).value == "seen"
     assert box.call("add", '{"a": "2"}').value == 3
-    assert box.call("add", '{"a": "x", "c": 1}').message == (
-        "Refused, nothing changed. 2 problems:\n"
-        "- a: expected an integer, got a string\n"
-        "- c: unknown field; the fields are a, b"
-    )
     context = {"actor": "triage"}
     abox = Toolbox(openai.tools_from([definition], {"add": aadd}))
     assert asyncio.run(abox.acall("add", {"a": 2}, context=context)).value == "3 for triage"

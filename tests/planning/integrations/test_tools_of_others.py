@@ -12,14 +12,14 @@ from pydantic import AfterValidator, BaseModel
 
 from planning import Toolbox, tool_definitions
 from planning.integrations import openai
-from planning.tools import ToolRegistry, tool_from_schema
+from planning.tools import ToolRegistry
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import InjectedToolCallId, ToolException
+from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, ToolException
 from langchain_core.tools import tool as langchain_tool
 
 from planning.integrations.langchain import tools_from
@@ -31,9 +31,8 @@ def look() -> str:
 
 
 def of_your_own_in_langchain() -> Any:
-    base: Any = pytest.importorskip("langchain_core.tools").BaseTool
     body = {"__annotations__": {"name": str, "description": str}, "name": "look", "description": "Look."}
-    return type("Look", (base,), {**body, "_run": lambda _: "a room"})()
+    return type("Look", (BaseTool,), {**body, "_run": lambda _: "a room"})()
 
 
 def of(module: str, name: str, /, *given: Any, **named: Any) -> Callable[[], Any]:
@@ -118,13 +117,8 @@ def test_capabilities_say_so_too(made: Callable[[], Any], kind: str, remedy: str
     assert str(caught.value) == f"look must be a tool or something that can be called, got {kind}: {remedy}"
 
 
-def converted(function: Callable[..., Any]) -> Any:
-    made = pytest.importorskip("langchain_core.tools").tool(function)
-    return import_module("planning.integrations.langchain").tools_from([made])[0]
-
-
 SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
-DEFINITION = {"type": "function", "function": {"name": "double", "parameters": SCHEMA}}
+ABOUT = {"name": "double", "description": "Double it.", "parameters": SCHEMA}
 
 
 def double(number: int) -> dict[str, int]:
@@ -132,21 +126,24 @@ def double(number: int) -> dict[str, int]:
     return {"twice": 2 * number}
 
 
+OF_SCHEMA = StructuredTool(name="double", description="Double it.", args_schema=SCHEMA, func=double)
+
+
 @pytest.mark.parametrize(
     ("made", "output"),
     [
-        (lambda: converted(double), {"twice": 8}),
-        (lambda: openai.tools_from([DEFINITION], {"double": double})[0], {"twice": 8}),
-        (lambda: tool_from_schema("double", "Double it.", SCHEMA, double), {"twice": 8}),
+        (lambda: tools_from([OF_SCHEMA]), {"twice": 8}),
+        (lambda: openai.tools_from([{"type": "function", **ABOUT}], {"double": double}), {"twice": 8}),
     ],
 )
 def test_a_step_calls_it_with_its_inputs_checked_before(made: Callable[[], Any], output: Any) -> None:
-
+    tools = made()
+    assert [each.description for each in tools] == ["Double it."]
     steps = [
         WorkflowStep(step_id=name, description="D", type="tool", name="double", inputs={"number": given})
         for name, given in (("right", 4), ("wrong", "x"))
     ]
-    result = run_workflow(Workflow(goal="Double it", steps=tuple(steps)), Capabilities(tools=[made()]))
+    result = run_workflow(Workflow(goal="Double it", steps=tuple(steps)), Capabilities(tools=tools))
     assert (dict(result.outputs), [*result.errors]) == ({"right": output}, ["wrong"])
     assert result.errors["wrong"].message == (
         "Refused, nothing changed. number: expected an integer, got a string"
@@ -157,20 +154,6 @@ def _even(number: int) -> int:
     if number % 2:
         raise ValueError(f"{number} is odd")
     return number
-
-
-def test_a_tool_is_called_with_its_schema_checked() -> None:
-    @langchain_tool
-    def double(number: int) -> int:
-        """Double a number."""
-        return 2 * number
-
-    toolbox = Toolbox(tools_from([double]), session=Session())
-    assert toolbox.call("double", '{"number": 4}').message == "8"
-    wrong = toolbox.call("double", '{"number": "x"}')
-    assert not wrong.success
-    assert wrong.message == "Refused, nothing changed. number: expected an integer, got a string"
-    assert toolbox.tools["double"].description == "Double a number."
 
 
 def test_an_async_tool_is_awaited_and_its_own_refusals_are_what_the_model_reads() -> None:

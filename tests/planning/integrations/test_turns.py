@@ -1,32 +1,41 @@
-"""Turns as servers send them: what they add to a conversation, and how their calls are answered."""
+"""Turns as servers send them: what they add to a conversation, how their calls are answered, and repeats."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable
 from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from driver_clients import blocks, chat, items
+from frameworks import plans_of, toolbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning import Toolbox
+from planning import NewPlanStep, Plan, Toolbox, register_plan, tool_definitions
 from planning.integrations import anthropic, openai
-from planning.integrations._calls import call_context
-from planning.tools import tool
+from planning.plan.commands import SetupPlan
+from planning.tools import ToolContext, tool
+from session import Session, ToolInvoked
 
 
 @tool
 def clear(everything: bool = True) -> str:
     """Clears everything."""
-    return "cleared"
+    return "cleared" if everything else "kept"
 
 
 BOX = Toolbox([clear])
 CUT = (
     "clear was not called: your reply was cut off before the call was complete. "
     "Send it again, shorter: fewer steps in one call."
+)
+UNREADABLE = (
+    "Refused, nothing changed. arguments are not JSON at line 1, column 2: Unterminated string starting at; "
+    "send one JSON object"
 )
 NOBODY = "Refused, nothing changed. no tool is named "
 
@@ -64,23 +73,15 @@ def replies(*contents: str) -> list[dict[str, Any]]:
 # Responses
 
 ITEM = {"type": "function_call", "call_id": "c1", "name": "clear", "arguments": "{}"}
-CUSTOM = {"type": "custom_tool_call", "call_id": "c2", "name": "clear", "input": "{}"}
+KEEP = '{"everything": false}'
+CUSTOM = {"type": "custom_tool_call", "call_id": "c2", "name": "clear", "input": KEEP}
 OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "cleared"}
 DONE = {"type": "response.output_item.done", "output_index": 0, "item": ITEM}
 BEGUN = {"type": "response.output_item.added", "output_index": 1, "item": {**ITEM, "call_id": "c2"}}
 TEXT = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
-OTHERS = [
-    {"type": kind, "id": f"i_{kind}", "call_id": "c9", "status": "completed"}
-    for kind in (
-        "web_search_call",
-        "mcp_call",
-        "computer_call",
-        "shell_call",
-        "apply_patch_call",
-        "reasoning",
-    )
-]
-CUSTOM_CUT = {"output": [ITEM, CUSTOM], "status": "incomplete"}
+KINDS = ("web_search_call", "mcp_call", "computer_call", "shell_call", "apply_patch_call", "reasoning")
+OTHERS = [{"type": kind, "id": f"i_{kind}", "call_id": "c9", "status": "completed"} for kind in KINDS]
+CUSTOM_CUT = {"output": [TEXT, ITEM, CUSTOM], "status": "incomplete"}
 NAMED = {"output": [*OTHERS, ITEM, *OTHERS, CUSTOM, {**CUSTOM, "call_id": "c3", "name": "grep"}]}
 
 
@@ -90,7 +91,7 @@ def custom_output(output: str, call_id: str = "c2") -> dict[str, Any]:
 
 NAMED_OUTPUTS = [
     OUTPUT,
-    custom_output("cleared"),
+    custom_output("kept"),
     custom_output(f"{NOBODY}'grep'; the tools are clear", "c3"),
 ]
 
@@ -128,6 +129,8 @@ def results(content: str, **more: Any) -> list[dict[str, Any]]:
 
 
 CUT_RESULT = results(CUT, is_error=True)
+CITING = {"type": "text", "text": "I clear it.", "citations": [{"a": 1}, {"a": 2}]}
+STREAMED = {**USE, "input": {"everything": True}}
 EVENTS = [
     {"type": "message_start", "message": {"content": []}},
     start(0, {"type": "thinking", "thinking": ""}),
@@ -135,10 +138,12 @@ EVENTS = [
     delta(0, "signature", signature="abc"),
     start(1, {"type": "text", "text": ""}),
     delta(1, "text", text="I clear it."),
+    delta(1, "text"),
     delta(1, "citations", citation={"a": 1}),
     delta(1, "citations", citation={"a": 2}),
     start(2, USE),
-    delta(2, "input_json", partial_json="{}"),
+    delta(2, "input_json", partial_json='{"every'),
+    delta(2, "input_json", partial_json='thing": true}'),
     {"type": "ping"},
     {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
 ]
@@ -167,7 +172,7 @@ PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
                 {"content": "I clear "},
                 {"content": "it.", "reasoning_content": "Hm"},
                 {"reasoning_content": "."},
-                {"tool_calls": [{**function('{"every'), "index": 0}]},
+                {"tool_calls": [{**function('{"every', signature="abc"), "index": 0}]},
                 {"tool_calls": [{"index": 1, **function("", "c2")}]},
                 {"tool_calls": [{"index": 0, "function": {"arguments": 'thing": true}'}}]},
                 {"tool_calls": [{"index": 1, "id": None, "function": {"name": None, "arguments": "{}"}}]},
@@ -176,32 +181,31 @@ PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
                 message(
                     "I clear it.",
                     reasoning_content="Hm.",
-                    tool_calls=[function('{"everything": true}'), function("{}", "c2")],
+                    tool_calls=[function('{"everything": true}', signature="abc"), function("{}", "c2")],
                 )
             ],
         ),
+        (openai, chunks({"content": "Hi."}, finish_reason="stop"), [message("Hi.")]),
         (openai, [{"type": "response.created", "response": {"output": []}}, DONE, BEGUN], [ITEM]),
         (openai, [DONE, {"type": "response.completed", "response": {"output": []}}], [ITEM]),
         (anthropic, message([THOUGHT, {**USE, "input": {"everything": None}}]), None),
         (anthropic, message([]), []),
         (anthropic, message("Hi."), [message([{"type": "text", "text": "Hi."}])]),
-        (
-            anthropic,
-            EVENTS,
-            [
-                message(
-                    [THOUGHT, {"type": "text", "text": "I clear it.", "citations": [{"a": 1}, {"a": 2}]}, USE]
-                )
-            ],
-        ),
+        (anthropic, EVENTS, [message([THOUGHT, CITING, STREAMED])]),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
     module: Any, sent: Any, added: list[dict[str, Any]] | None
 ) -> None:
-    assert module.turn(sent) == ([sent] if added is None else added)
+    given = iter(sent) if isinstance(sent, list) else sent
+    assert module.turn(given) == ([sent] if added is None else added)
     assert module.run_calls(module.turn(sent), BOX) == module.run_calls(sent, BOX)
+
+
+@pytest.mark.parametrize("streamed", ['{"everything"', "[1]"])
+def test_input_that_is_no_object_is_sent_back_empty(streamed: str) -> None:
+    assert anthropic.turn([start(0, USE), delta(0, "input_json", partial_json=streamed)]) == [message([USE])]
 
 
 @pytest.mark.parametrize(
@@ -210,6 +214,8 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
         # as it should be
         (openai, completion(function("{}")), replies("cleared")),
         (openai, {"output": [ITEM]}, [OUTPUT]),
+        (openai, ITEM, [OUTPUT]),
+        (openai, message(None, tool_calls=[function("{}")]), replies("cleared")),
         (anthropic, message([*OF_SERVER, USE]), results("cleared")),
         (anthropic, EVENTS, results("cleared")),
         # without calls
@@ -229,9 +235,9 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
             call_chunks(
                 {"index": 0, **function("{", "c1")},
                 {"index": 0, **function("}", "c1")},
-                {"index": 1, **function({}, "c2")},
+                {"index": 1, **function({"everything": False}, "c2")},
             ),
-            replies("cleared", "cleared"),
+            replies("cleared", "kept"),
         ),
         # cut off
         *(
@@ -242,13 +248,27 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
             )
             for cut in ("", None, '{"everything": tr')
         ),
+        (openai, completion(function(""), finish_reason="content_filter"), replies(CUT)),
         *((openai, call_chunks(function(cut), finish_reason=None), replies(CUT)) for cut in ("", '{"every')),
         (openai, completion(function("{}"), finish_reason="length"), replies("cleared")),
+        (openai, completion(function({}), finish_reason="length"), replies("cleared")),
+        (openai, message(None, tool_calls=[function('{"every')]), replies(UNREADABLE)),
         (openai, {"output": [{**ITEM, "status": "incomplete"}]}, [{**OUTPUT, "output": CUT}]),
         (openai, CUSTOM_CUT, [OUTPUT, custom_output(CUT)]),
-        (openai, [{"type": "response.incomplete", "response": CUSTOM_CUT}], [OUTPUT, custom_output(CUT)]),
-        (anthropic, message([USE], stop_reason="max_tokens"), CUT_RESULT),
+        *(
+            (
+                openai,
+                [BEGUN, {"type": f"response.{end}", "response": CUSTOM_CUT}],
+                [OUTPUT, custom_output(CUT)],
+            )
+            for end in ("incomplete", "failed")
+        ),
+        *(
+            (anthropic, message([USE], stop_reason=reason), CUT_RESULT)
+            for reason in ("max_tokens", "model_context_window_exceeded")
+        ),
         (anthropic, [start(0, USE)], CUT_RESULT),
+        (anthropic, [start(0, USE), delta(0, "input_json", partial_json=KEEP)], results("kept")),
         (anthropic, [start(0, USE), delta(0, "input_json", partial_json='{"everything"')], CUT_RESULT),
         # of other forms
         (
@@ -256,10 +276,12 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
             completion(
                 {"id": "c1", "type": "custom", "custom": {"name": "clera", "input": "all of it"}},
                 {"id": "c2", "type": "function", "function": None},
+                {"id": "c3", "type": "custom", "custom": {"name": "clear", "input": KEEP}},
             ),
             replies(
                 f"{NOBODY}'clera'; did you mean clear?",
                 f"{NOBODY}a value of type NoneType; the tools are clear",
+                "kept",
             ),
         ),
         (openai, NAMED, NAMED_OUTPUTS),
@@ -270,13 +292,21 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
             replies("cleared"),
         ),
     ],
-    ids=range(27),
+    ids=range(35),
 )
 def test_each_call_that_is_complete_is_made_and_each_is_answered(
     module: Any, sent: Any, answers: list[dict[str, Any]]
 ) -> None:
     assert module.run_calls(sent, BOX) == answers
     assert asyncio.run(module.arun_calls(sent, BOX)) == answers
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_tools_of_a_request_are_defined_in_its_format(strict: bool) -> None:
+    assert openai.tools(strict=strict) == tool_definitions("openai", strict=strict)
+    responses = openai.tools(strict=strict, responses=True)
+    assert responses == tool_definitions("openai-responses", strict=strict)
+    assert anthropic.tools(strict=strict) == tool_definitions("anthropic", strict=strict)
 
 
 def reading(module: Any, sent: Any) -> list[Any]:
@@ -324,19 +354,217 @@ def test_no_answer_of_a_server_raises_anything_but_that_it_is_no_response(sent: 
             assert str(error).startswith("expected a ")
 
 
-def test_ids_that_are_too_long_for_an_event_are_replaced_and_blank_ones_omitted() -> None:
-    long = "call_" + "x" * 500
-    digest = "sha256:40ee1e14252dd99d7c6d194b76138f7ab1ad13aaa707551e3b1b28c12d25fbaa"
-    assert call_context(long, "triage", trace_id="t") == {
-        "trace_id": "t",
-        "call_id": digest,
-        "actor": "triage",
-    }
-    assert call_context(long[:200]) == {"call_id": long[:200], "actor": None}
-    assert call_context("c\n1")["call_id"] == (
-        "sha256:afda6975e7040ae131d911628cdce115beae43eb251350a7534651c45599c605"
+@pytest.mark.parametrize(
+    ("module", "sent"), [(openai, completion(function("{}"))), (anthropic, message([USE]))]
+)
+def test_the_tools_may_be_given_themselves_and_the_agents_name_with_them(module: Any, sent: Any) -> None:
+    seen: list[str | None] = []
+
+    @tool(name="clear")
+    def noted(context: ToolContext) -> None:
+        """Note who calls it."""
+        seen.append(context.actor)
+
+    module.run_calls(sent, [noted], actor="clerk")
+    asyncio.run(module.arun_calls(sent, [noted], actor="clerk"))
+    assert seen == ["clerk", "clerk"]
+
+
+HASH = sha256(rb"\ud800").hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("call_id", "actor", "seen"),
+    [
+        ("", "\n", (None, None)),
+        (7, "tri\nage", (None, "triage")),
+        ("c" * 200, "a" * 201, ("c" * 200, "a" * 200)),
+        ("\ud800", None, (f"sha256:{HASH}", None)),
+    ],
+)
+def test_an_event_has_what_it_can_hold_of_an_id_and_of_a_name(call_id: Any, actor: Any, seen: Any) -> None:
+    session = Session()
+    openai.run_calls(completion(function("{}", call_id)), Toolbox([clear], session=session), actor=actor)
+    (event,) = session.select_all(ToolInvoked)
+    assert (event.call_id, event.actor) == seen
+
+
+# Calls that are made again: only what names its turn and its call is a repeat
+
+ADDED: tuple[str, dict[str, Any]] = ("planning_add_step", {"steps": [{"title": "Write a test"}]})
+
+
+def begun() -> tuple[Session, Toolbox]:
+    session = Session()
+    box = toolbox(session, ())
+    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    return session, box
+
+
+def adding(form: Callable[..., Any], turn_id: Any, *ids: Any) -> Any:
+    """A response whose calls add a step each."""
+    return form(turn_id, *((each, ADDED) for each in ids))
+
+
+def chunked(turn_id: Any, *calls: Any) -> list[dict[str, Any]]:
+    (choice,) = chat(turn_id, *calls)["choices"]
+    made = [{"index": place, **call} for place, call in enumerate(choice["message"]["tool_calls"])]
+    delta = {"index": 0, "delta": {"tool_calls": made}, "finish_reason": "tool_calls"}
+    return [{"id": turn_id, "choices": [delta]}]
+
+
+def itemised(turn_id: Any, *calls: Any) -> list[dict[str, Any]]:
+    begun = {"type": "response.created", "response": {"id": turn_id, "output": []}}
+    made = items(turn_id, *calls)["output"]
+    return [begun, *({"type": "response.output_item.done", "item": each} for each in made)]  # it broke off
+
+
+def block_events(turn_id: Any, *calls: Any) -> list[dict[str, Any]]:
+    starts = [
+        {"type": "content_block_start", "index": place, "content_block": block}
+        for place, block in enumerate(blocks(turn_id, *calls)["content"])
+    ]
+    end = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
+    return [{"type": "message_start", "message": {"id": turn_id, "content": []}}, *starts, end]
+
+
+FORMS: list[Any] = [  # not chunks: what has one id in a stream is one call
+    *((openai, form) for form in (chat, items, itemised)),
+    *((anthropic, form) for form in (blocks, block_events)),
+]
+EVERY = [*FORMS, (openai, chunked)]
+LONG_ID = "chatcmpl-B9MBs8CjcvO"  # as short as one that names a response
+
+
+@pytest.mark.parametrize(("module", "form"), EVERY)
+def test_a_response_that_is_carried_out_again_changes_nothing(
+    module: Any, form: Callable[..., Any], opens: Callable[[], Session]
+) -> None:
+    toolbox(opens(), ()).invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    response = adding(form, LONG_ID, "call_1", "call_2")
+    first = module.run_calls(response, toolbox(opens(), ()))
+    stored = json.loads(json.dumps(response))
+    assert module.run_calls(stored, toolbox(opens(), ())) == first
+    assert asyncio.run(module.arun_calls(stored, toolbox(opens(), ()))) == first
+    session = opens()
+    assert (session.version, plans_of(session)) == (3, [(0, 2)])
+    keys = [event.idempotency_key for event in session.select_all(ToolInvoked)]
+    assert len({*keys}) == 3
+
+
+def responding(form: Callable[..., Any], call: tuple[str, Any], **more: Any) -> Any:
+    """A response with the ids of every turn; ``more`` is what else the server says of it."""
+    response = form(LONG_ID, ("call_0", call))
+    begun = response[0] if isinstance(response, list) else response
+    (begun.get("response") or begun.get("message") or begun).update(more)
+    return response
+
+
+@pytest.mark.parametrize(("module", "form"), EVERY)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_each_call_is_made_though_a_server_gives_all_responses_the_same_ids(
+    module: Any, form: Callable[..., Any], is_async: bool, opens: Callable[[], Session]
+) -> None:
+    toolbox(opens(), ()).invoke(
+        "planning_setup_plan", SetupPlan("Fix the login", (NewPlanStep("Reproduce it"),))
     )
-    assert call_context("\ud800")["call_id"] == "sha256:" + sha256(rb"\ud800").hexdigest()
-    assert call_context("c1", f"tri\nage{long}")["actor"] == f"triage{long}"[:200]
-    assert call_context("c1", "\n") == call_context("c1")
-    assert call_context("") == call_context(None) == call_context(7) == {"call_id": None, "actor": None}
+    for status in ("in_progress", "blocked", "in_progress"):
+        response = responding(form, ("planning_mark_step", {"step_id": "S001", "status": status}))
+        if is_async:
+            asyncio.run(module.arun_calls(response, toolbox(opens(), ())))
+        else:
+            module.run_calls(response, toolbox(opens(), ()))
+        plan = opens().select_latest(Plan)
+        assert plan is not None
+        assert plan.steps[0].status == status
+
+
+NUMBERS: dict[str, Any] = {
+    "a later second": [{"created": n} for n in (1_760_000_000, 1_760_000_001)],
+    "a later part of a second": [{"created_at": n} for n in (1_760_000_000.5, 1_760_000_000.75)],
+    "a longer prompt": [{"usage": {"prompt_tokens": n}} for n in (41, 77)],
+    "more input": [{"usage": {"input_tokens": n}} for n in (41, 77)],
+    "more input to cache": [{"usage": {"cache_creation_input_tokens": n}} for n in (41, 77)],
+    "more cached input": [{"usage": {"input_tokens": 4, "cache_read_input_tokens": n}} for n in (41, 77)],
+}
+
+
+@pytest.mark.parametrize(("module", "form"), EVERY)
+@pytest.mark.parametrize("numbers", NUMBERS)
+def test_the_time_of_a_response_and_the_length_of_its_request_tell_turns_apart(
+    module: Any, form: Callable[..., Any], numbers: str
+) -> None:
+    session, box = begun()
+    first, second = (responding(form, ADDED, **more) for more in NUMBERS[numbers])
+    for response in (first, second, second, first):
+        module.run_calls(response, box)
+    assert plans_of(session) == [(0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("module", "whole", "streamed"),
+    [(openai, chat, chunked), (openai, items, itemised), (anthropic, blocks, block_events)],
+)
+def test_a_response_and_its_stream_are_one_turn(module: Any, whole: Any, streamed: Any) -> None:
+    session, box = begun()
+    numbers: dict[str, Any] = {"created": 1_760_000_000, "usage": {"input_tokens": 41}}
+    module.run_calls(responding(streamed, ADDED, **numbers, created_at=1_760_000_000.0), box)
+    module.run_calls(responding(whole, ADDED, **numbers, created_at=1_760_000_000), box)
+    assert plans_of(session) == [(0, 1)]
+
+
+def test_the_usage_at_the_end_of_a_stream_is_part_of_its_name() -> None:
+    session, box = begun()
+    for count in (41, 77, 77):
+        chunks = [
+            *responding(chunked, ADDED),
+            {"id": LONG_ID, "choices": [], "usage": {"prompt_tokens": count}},
+        ]
+        openai.run_calls([{"id": "", "created": 0, "choices": []}, *chunks], box)
+        end = {"type": "message_delta", "delta": {}, "usage": {"input_tokens": count, "output_tokens": None}}
+        anthropic.run_calls([*responding(block_events, ADDED, usage={"input_tokens": 0}), end], box)
+    assert plans_of(session) == [(0, 4)]
+
+
+UNNAMED: list[Any] = [
+    *(
+        (*each, turn_id, ("call_1",), 2)
+        for turn_id in (None, "", "chatcmpl-637", LONG_ID[:-1], 7)
+        for each in EVERY
+    ),
+    *(  # without its response a turn names nothing
+        (module, lambda *given, form=form, module=module: module.turn(form(*given)), LONG_ID, ("call_1",), 2)
+        for module, form in ((openai, chat), (openai, items), (anthropic, blocks))
+    ),
+    *((*each, LONG_ID, ids, 1) for ids in (("call_0", "call_0"), ("", ""), (None, None)) for each in FORMS),
+]
+
+
+@pytest.mark.parametrize(("module", "form", "turn_id", "ids", "times"), UNNAMED, ids=range(len(UNNAMED)))
+def test_where_nothing_names_the_response_or_its_calls_they_are_all_made(
+    module: Any, form: Callable[..., Any], turn_id: Any, ids: tuple[Any, ...], times: int
+) -> None:
+    session, box = begun()
+    for _ in range(times):
+        module.run_calls(adding(form, turn_id, *ids), box)
+    assert plans_of(session) == [(0, 2)]
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: bool) -> None:
+    pytest.importorskip("langchain", reason="needs LangChain: pip install '.[langchain]'")
+    from driver_langchain import ScriptedModel, said, turn
+    from langchain.agents import create_agent
+
+    from planning.integrations.langchain import PlanningMiddleware
+
+    session = Session()
+    register_plan(session)
+    session.dispatch(SetupPlan("Fix the login"))
+    middleware = PlanningMiddleware(session)
+    message, end = turn(ADDED), said()
+    for _ in range(2):  # LangChain gives the messages their ids the first time
+        script = [message, end] if is_shared else [message.model_copy(), end.model_copy()]
+        agent: Any = create_agent(ScriptedModel(script=script), middleware=[middleware])
+        agent.invoke({"messages": ["Go"]})
+    assert plans_of(session) == [(0, 2)]

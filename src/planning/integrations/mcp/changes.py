@@ -31,7 +31,7 @@ def watching(session: Session, client: ServerSession) -> Callable[[], None]:
             await client.send_resource_updated(uri_of(session))
 
     stop = _on_change(session, changed.set)
-    task = asyncio.create_task(notify(), name="planning notifications")
+    task = asyncio.create_task(notify())
 
     def end() -> None:
         stop()
@@ -80,7 +80,7 @@ def _on_change(session: Session, call: Callable[[], object]) -> Callable[[], Non
                 loop.call_soon_threadsafe(look)
 
     session.bus.subscribe(PlanChanged, changed)
-    following = asyncio.create_task(_follow(session, look), name="planning store")
+    following = asyncio.create_task(_follow(session, look))
 
     def stop() -> None:
         session.bus.unsubscribe(PlanChanged, changed)

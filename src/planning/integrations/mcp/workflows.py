@@ -123,7 +123,7 @@ async def _reporting(session: Session, workflow: Workflow) -> AsyncIterator[None
             reports.task_done()
 
     session.bus.subscribe(StepChanged, note)
-    task = asyncio.create_task(report(), name="planning progress")
+    task = asyncio.create_task(report())
     try:
         yield
         await asyncio.sleep(0)  # until the last steps are in the queue

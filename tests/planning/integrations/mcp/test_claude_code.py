@@ -8,11 +8,9 @@ import json
 import os
 import re
 import shlex
-import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -20,16 +18,16 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-import mcp_waiting_server
 import pytest
+from frameworks import text_of, toolbox
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanStep, register_plan
+from planning import register_plan
 from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.planning_section import PlanningStrategy, section_body
 from planning.testing import ScriptedModel
-from session import Session, ToolInvoked, select_latest
+from session import Session, ToolInvoked
 from session.stores import SqliteStore
 
 PACKAGES = next(
@@ -74,22 +72,6 @@ TEN_TURNS: list[Any] = [
 ]
 
 
-def starting(*titles: str) -> Iterator[PlanStep]:
-    for number, title in enumerate(titles, start=1):
-        yield PlanStep(f"S{number:03}", title, None, "pending")
-
-
-PLAN = Plan(
-    "Fix the login",
-    "active",
-    (
-        PlanStep("S001", "Reproduce it", None, "pending", ("Fails on empty names",)),
-        PlanStep("S002", "Refuse empty names", "In the form", "done"),
-        PlanStep("S003", "Test it", None, "done", ("No server",)),
-    ),
-)
-
-
 @contextmanager
 def scripted(folder: Path, *script: Any) -> Iterator[tuple[ScriptedModel, dict[str, str]]]:
     """A model, and the environment in which the program asks it and nobody else."""
@@ -116,18 +98,6 @@ def scripted(folder: Path, *script: Any) -> Iterator[tuple[ScriptedModel, dict[s
         assert {each.path for each in model.requests} == {"/v1/messages?beta=true"}
 
 
-def started(folder: Path, environment: Mapping[str, str], *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [PROGRAM, *arguments],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def prompt(*server: str) -> list[str]:
     """The arguments with which the program works on a prompt with the tools of a server."""
     servers = {"mcpServers": {"planning": {"command": sys.executable, "args": server}}}
@@ -137,10 +107,18 @@ def prompt(*server: str) -> list[str]:
 
 def ended(folder: Path, environment: Mapping[str, str], *arguments: str) -> str:
     """What the program prints that ends well."""
-    with started(folder, environment, *arguments) as program:
-        printed, errors = program.communicate(timeout=PATIENCE)
-    assert (program.returncode, errors) == (0, "")
-    return printed
+    done = subprocess.run(
+        [PROGRAM, *arguments],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 def said(folder: Path, server: list[str], *script: Any) -> tuple[list[Mapping[str, Any]], str]:
@@ -266,62 +244,36 @@ def test_the_history_has_the_models_ids_of_the_calls(store: Path, worked: Asked)
     ]
 
 
-def test_two_programs_at_once_keep_two_plans_in_one_store(
-    store: Path, worked: Asked, deferred: Asked
-) -> None:
-    with opened(store, "project") as session:
-        assert select_latest(session, Plan) == PLAN
-    with opened(store, "other") as session:
-        assert select_latest(session, Plan) == Plan(
-            "Fix the login", "active", tuple(starting("Reproduce it", "Fix it"))
-        )
+BEGUN = "Fix the login (active, 0 of 2 done)\nS001 pending: Reproduce it\nS002 pending: Fix it"
 
 
-def test_killed_in_the_middle_of_a_call_it_finds_its_plan_when_started_again(tmp_path: Path) -> None:
-    """Started again as the page of Claude Code says."""
+def test_started_as_the_page_says_it_finds_the_plan_of_the_store(tmp_path: Path) -> None:
     store = tmp_path / "plans.db"
-    server = [mcp_waiting_server.__file__, str(store), "project", str(tmp_path)]
-    script = [[SETUP, mark("S001", "done")], [call("wait")]]
-    with (
-        scripted(tmp_path, *script) as (_, environment),
-        started(tmp_path, environment, *prompt(*server)) as program,
-    ):
-        until(tmp_path / "waiting")
-        program.send_signal(signal.SIGKILL)
-    (tmp_path / "go on").touch()
-    until(tmp_path / "ended")
-
+    with opened(store, "project") as session:
+        toolbox(session, ()).call(SETUP[0].removeprefix(PREFIX), SETUP[1])
     servers, settings = fenced("json")
     line = next(each for each in fenced("console") if "mcp add" in each).replace("\\\n", " ")
     command = tmp_path / "bin" / "planning"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m planning "$@"\n')
     command.chmod(0o755)
+    (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "settings.json").write_text(settings)
     with scripted(tmp_path, [READ], "It goes on.") as (model, environment):
         environment["PATH"] = f"{command.parent}:{environment['PATH']}"
         ended(tmp_path, environment, *shlex.split(line)[2:])
         assert json.loads((tmp_path / ".mcp.json").read_text()) == json.loads(servers)
         ended(tmp_path, environment, "-p", "Go on")
-    plan = "Fix the login (active, 1 of 2 done)\nS001 done: Reproduce it\nS002 pending: Fix it"
     first, last = [each.body for each in model.requests]
-    assert list(results(last).values()) == [plan]
-    assert [each["text"].count(plan) for each in blocks(first) if plan in each.get("text", "")] == [1]
+    assert list(results(last).values()) == [BEGUN]
+    assert [each["text"].count(BEGUN) for each in blocks(first) if BEGUN in each.get("text", "")] == [1]
     with opened(store, "project") as session:
-        names = [name for name, *_ in calls_of(session)]
-    assert names == ["planning_setup_plan", "planning_mark_step", "wait", "planning_read_plan"]
+        assert [name for name, *_ in calls_of(session)] == ["planning_setup_plan", "planning_read_plan"]
 
 
 def fenced(language: str) -> list[str]:
     """The examples of the page in a language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-
-
-def until(file: Path) -> None:
-    end = time.monotonic() + PATIENCE
-    while not file.exists():
-        assert time.monotonic() < end, f"{file.name} is not there"
-        time.sleep(0.02)
 
 
 def test_in_the_sdk_the_plan_is_in_the_hosts_session_as_the_page_says(tmp_path: Path) -> None:
@@ -338,11 +290,10 @@ def test_in_the_sdk_the_plan_is_in_the_hosts_session_as_the_page_says(tmp_path: 
             check=False,
             timeout=PATIENCE,
         )
-    first = "Fix the login (active, 0 of 2 done)\nS001 pending: Reproduce it\nS002 pending: Fix it"
-    then = "Fix the login (active, 1 of 2 done)\nS001 done: Reproduce it\nS002 pending: Fix it"
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{first}\n{then}\n", "")
+    then = BEGUN.replace("S001 pending", "S001 done").replace("0 of 2", "1 of 2")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{BEGUN}\n{then}\n", "")
     *_, prompted = blocks(model.requests[2].body)
-    assert prompted["text"] == f"UserPromptSubmit hook additional context: {first}"
+    assert prompted["text"] == f"UserPromptSubmit hook additional context: {BEGUN}"
 
 
 async def test_the_sdk_serves_two_users_with_one_server_in_the_hosts_process(
@@ -355,7 +306,7 @@ async def test_the_sdk_serves_two_users_with_one_server_in_the_hosts_process(
     sessions = {"ada": Session(), "bob": Session()}
     server = build_server(session=lambda: sessions[USER.get()], always_load=True, structured=False)
 
-    async def ask(user: str) -> tuple[list[str], list[str]]:
+    async def ask(user: str) -> list[str]:
         USER.set(user)
         turn = [call("planning_setup_plan", objective=f"The plan of {user}", initial_steps=["Begin"]), READ]
         with scripted(tmp_path / user, turn, "Planned.") as (model, environment):
@@ -367,19 +318,10 @@ async def test_the_sdk_serves_two_users_with_one_server_in_the_hosts_process(
             )
             messages = [each async for each in sdk.query(prompt="Plan", options=options)]
         assert messages[-1].result == "Planned."
-        return tools(model.requests[0].body), list(results(model.requests[-1].body).values())
+        assert tools(model.requests[0].body) == sorted(PREFIX + name for name in PLAN_TOOLS)
+        return list(results(model.requests[-1].body).values())
 
-    offered = sorted(PREFIX + name for name in PLAN_TOOLS)
-    assert await asyncio.gather(*map(ask, sessions)) == [
-        (
-            offered,
-            [
-                "Plan set: S001. Next: S001 Begin",
-                f"The plan of {user} (active, 0 of 1 done)\nS001 pending: Begin",
-            ],
-        )
-        for user in sessions
-    ]
-    assert [select_latest(each, Plan) for each in sessions.values()] == [
-        Plan(f"The plan of {user}", "active", tuple(starting("Begin"))) for user in sessions
-    ]
+    read = await asyncio.gather(*map(ask, sessions))
+    plans = [f"The plan of {user} (active, 0 of 1 done)\nS001 pending: Begin" for user in sessions]
+    assert read == [["Plan set: S001. Next: S001 Begin", plan] for plan in plans]
+    assert [text_of(each) for each in sessions.values()] == plans

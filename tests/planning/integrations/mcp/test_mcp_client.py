@@ -126,13 +126,16 @@ async def test_a_large_result_is_cut_as_any_message_is() -> None:
         ("/no/such/program", "No such file or directory"),
         ("", "the command is empty"),
         ("'open", "No closing quotation"),
-        ("sh -c 'echo Oh >&2; echo sorry >&2'", "it closed the connection: sorry"),
+        ("sh -c 'echo Oh >&2; echo $WHY >&2'", "it closed the connection: sorry"),
         (r"sh -c 'printf \\377 >&2; exit 7'", "it closed the connection: \ufffd"),
         ("sh -c 'kill -9 $$'", "it closed the connection"),
         (SILENT, "no answer within 0.2 s"),
     ],
 )
-async def test_a_server_that_does_not_start_says_why(command: str, why: str) -> None:
+async def test_a_server_that_does_not_start_says_why(
+    command: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHY", "sorry")
     with pytest.raises(ToolError) as refused:
         async with open_server(command, timeout=0.2 if command == SILENT else 20.0):
             raise AssertionError("it started")

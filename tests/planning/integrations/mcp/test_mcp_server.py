@@ -16,12 +16,12 @@ from mcp.client.session import IncomingMessage
 from mcp_served import connecting, in_both_eras, over_both, over_http, said
 from syrupy.assertion import SnapshotAssertion
 
-from planning import MarkStep, Plan, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox, register_plan
+from planning import MarkStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox, register_plan
 from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.planning_section import PlanningStrategy, section_body
 from planning.suite.tools import planning_tools
-from planning.tools import Tool, ToolContext, ToolResult, tool, tool_from_schema
+from planning.tools import Tool, ToolResult, tool, tool_from_schema
 from session import Session
 from session.stores import SqliteStore, StoreError
 
@@ -32,7 +32,7 @@ READ = "planning_read_plan"
 async def test_a_definition_is_stored_whole(mode: str, snapshot: SnapshotAssertion) -> None:
     async with Client(build_server([add]), mode=mode) as client:
         tools = (await client.list_tools()).tools
-    shown = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools[-3:]]
+    shown = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools]
     assert json.dumps(shown, indent=2) + "\n" == snapshot
 
 
@@ -129,10 +129,6 @@ async def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode
     for name, text in prompts.items():
         async with Client(build_server(strategy=name), mode=mode) as client:
             assert client.instructions == text
-    with pytest.raises(
-        ValueError, match=r"^strategy: 'reakt' is unknown; send one of react, plan-act-reflect, "
-    ):
-        build_server(strategy="reakt")
 
 
 @pytest.mark.parametrize("names", [("mark", "read"), ("setup", "add", "clear")], ids="-".join)
@@ -166,36 +162,17 @@ def deep() -> ToolResult:
     return ToolResult(True, "Look around.", value)
 
 
-def leak() -> str:
-    """Fail."""
-    raise OSError("password=hunter2")
-
-
-async def whose(context: ToolContext) -> str:
-    """Say whose session it is."""
-    return "nobody" if context.session is None else str(context.session.session_id)
-
-
 @in_both_eras
 async def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> None:
-    session = Session(session_id="mine")
-    async with Client(build_server([add, long, deep, leak, whose], session=session), mode=mode) as client:
+    async with Client(build_server([add, long, deep]), mode=mode) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
-        assert names == [*PLAN_TOOLS, "add", "long", "deep", "leak", "whose"]
-        calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("add", {"a": "x"})]
-        calls += [(name, {}) for name in ("long", "deep", "leak", "whose")]
-        added, refused, much, endless, leaked, own = [await client.call_tool(*each) for each in calls]
+        assert names == [*PLAN_TOOLS, "add", "long", "deep"]
+        calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("long", {}), ("deep", {})]
+        added, much, endless = [await client.call_tool(*each) for each in calls]
     assert (said(added), added.structured_content) == ("3", {"message": "3", "value": 3})
-    assert said(refused) == (
-        "error: Refused, nothing changed. 2 problems:\n"
-        "- a: expected an integer, got a string\n"
-        "- b: missing; send an integer"
-    )
     assert much.structured_content == {"message": said(much)}
     assert len(said(much)) <= 50_000
     assert endless.structured_content == {"message": "Look around."}
-    assert said(leaked) == "error: leak failed. Call it again, or continue without it."
-    assert said(own) == "mine"
 
 
 @pytest.mark.parametrize("kind", ["toolbox", "section", "other tools"])
@@ -216,25 +193,20 @@ async def test_a_toolbox_or_a_section_is_served_as_it_is_with_its_session(kind: 
 
 
 async def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
-    sessions = {"a": Session(session_id="a"), "b": Session(session_id="b")}
-    current = ["a"]
+    sessions: list[Session | None] = [Session(session_id="a"), Session(session_id="b"), None]
 
     def find() -> Session | None:
-        return sessions.get(current[0])
+        return sessions[0]
 
     async with Client(build_server(Toolbox(planning_tools(find), session=find))) as client:
-        for name in ("a", "b"):
-            current[0] = name
-            await client.call_tool(*setup(f"Of {name}"))
-        uris = [resource.uri for resource in (await client.list_resources()).resources]
-        current[0] = "nobody"
-        refused = await client.call_tool(READ)
-        result = [uris, (await client.list_resources()).resources, refused.is_error]
-    assert result == [["plan://b"], [], True]
-    assert [getattr(each.select_latest(Plan), "objective", None) for each in sessions.values()] == [
-        "Of a",
-        "Of b",
-    ]
+        seen = []
+        while sessions:
+            uris = [resource.uri for resource in (await client.list_resources()).resources]
+            seen.append((uris, said(await client.call_tool(READ))))
+            sessions.pop(0)
+    no_plan = "error: Refused, nothing changed. no plan yet; call planning_setup_plan first"
+    no_session = "error: planning_read_plan was not called: no session for this call"
+    assert seen == [(["plan://a"], no_plan), (["plan://b"], no_plan), ([], no_session)]
 
 
 @pytest.mark.parametrize(
@@ -251,12 +223,8 @@ async def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
         ),
         ({"tools": [Tool(READ, "", add)]}, "two tools are named planning_read_plan"),
         ({"ignore": "trace"}, "ignore must be a collection of names, got 'trace'"),
-        *(
-            ({"tools": given}, f"expected a Toolbox, a Section or an iterable of tools, got {kind}")
-            for given, kind in (("planning_mark_step", "str"), (5, "int"), (None, "NoneType"))
-        ),
     ],
-    ids=range(8),
+    ids=range(5),
 )
 def test_what_cannot_be_served_is_refused_at_once(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
@@ -265,15 +233,17 @@ def test_what_cannot_be_served_is_refused_at_once(wrong: dict[str, Any], message
 
 
 @in_both_eras
-async def test_a_defect_is_answered_without_its_text(mode: str) -> None:
+async def test_a_defect_is_answered_without_its_text(mode: str, caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> Session:
         raise OSError("password=hunter2")
 
     async with Client(build_server(session=broken), mode=mode) as client:
         with pytest.raises(MCPError) as failed:
             await client.call_tool(READ)
-        result = failed.value.error.message
-    assert result == "tools/call failed"
+    assert failed.value.error.message == "tools/call failed"
+    assert [(each.name, each.getMessage()) for each in caplog.records] == [
+        ("planning.mcp", "tools/call failed with OSError")
+    ]
 
 
 # Arguments of clients
@@ -328,9 +298,6 @@ async def test_a_tool_has_an_argument_that_it_declares_by_name(mode: str) -> Non
         {"sessionId": "call_made_up_1", "other": 1},
         {"other": 1},
     ]
-
-
-READ = "planning_read_plan"
 
 
 @over_both
@@ -402,7 +369,25 @@ async def test_a_change_of_the_store_that_is_not_one_of_the_plan_is_announced_to
         heard.cancel()
 
 
-async def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(
+async def test_a_store_that_cannot_be_watched_is_noted_in_the_log(
+    opens: Callable[[], Session], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("the disk is gone")
+
+    monkeypatch.setattr(SqliteStore, "awatch", fail)
+    async with (
+        Client(build_server(session=opens())) as client,
+        client.listen(resource_subscriptions=["plan://shop"]),
+    ):
+        while not caplog.records:
+            await asyncio.sleep(0.01)
+    assert [(each.name, each.getMessage()) for each in caplog.records] == [
+        ("planning.mcp", "changes by other processes are not announced any more: the disk is gone")
+    ]
+
+
+async def test_a_store_that_refuses_is_an_error_of_the_resource_in_its_words(
     stored: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -410,15 +395,10 @@ async def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(
 
     async with Client(build_server(session=stored)) as client:
         await client.call_tool(*setup("Kept", "One"))
-        with monkeypatch.context() as patched:
-            for name in ("lock", "head"):
-                patched.setattr(SqliteStore, name, refuse)
-            refused = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
-            with pytest.raises(MCPError) as failed:
-                await client.read_resource("plan://shop")
-        marked = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
-        result = [refused.is_error, failed.value.error.message, said(marked)]
-    assert result == [True, "the disk is full: free some space", "S001 done. Plan completed."]
+        monkeypatch.setattr(SqliteStore, "head", refuse)
+        with pytest.raises(MCPError) as failed:
+            await client.read_resource("plan://shop")
+    assert failed.value.error.message == "the disk is full: free some space"
 
 
 @over_both

@@ -92,25 +92,6 @@ def _run(arguments: Sequence[str], serving: Sequence[Any]) -> int:
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 SET = "Plan set, no steps yet. Add them with planning_add_step."
-TOOLS = '''\
-"""Tools that print."""
-
-import os
-import subprocess
-import sys
-
-from planning.tools import Tool
-
-
-def loud() -> str:
-    print("from print")
-    os.write(1, b"from the descriptor")
-    subprocess.run(["echo", "from a process"], check=True)
-    return repr(sys.stdin.read())
-
-
-tools = [loud]
-'''
 
 
 def lines(*requests: dict[str, Any]) -> bytes:
@@ -148,36 +129,23 @@ def test_what_was_sent_before_the_end_of_the_input_is_answered() -> None:
     calls += [call("planning_add_step", steps=[f"Step {number}"]) for number in range(20)]
     code, messages = answered(lines(*calls))
     assert (code, len(messages)) == (0, 22)
-    assert texts(messages) == [
-        SET,
-        *(f"Added S{number:03}." for number in range(1, 21)),
-    ]
+    assert texts(messages) == [SET, *(f"Added S{number:03}." for number in range(1, 21))]
 
 
-@pytest.mark.slow
-def test_nothing_but_the_protocol_is_on_standard_output(tmp_path: Path) -> None:
-    (tmp_path / "loud_tools.py").write_text(TOOLS)
-    document = {
-        "schema_version": 2,
-        "goal": "Be loud",
-        "steps": [
-            {
-                "step_id": "a",
-                "description": "Shout",
-                "type": "tool",
-                "name": "loud",
-                "inputs": {},
-                "depends_on": [],
-            }
-        ],
-    }
-    command = [sys.executable, "-m", "planning", "mcp", "--run", "loud_tools:tools"]
-    sent = lines(call("planning_run_workflow", document=document))
-    done = subprocess.run(command, input=sent, capture_output=True, check=False, cwd=tmp_path, timeout=60)
-    messages = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.returncode == 0
-    assert [each["jsonrpc"] for each in messages] == ["2.0"] * len(messages)
-    assert texts(messages) == ['{"outputs":{"a":"\'\'"}}']
+def test_nothing_but_the_protocol_is_on_standard_output() -> None:
+    def loud() -> str:
+        sys.stdout.write("from print\n")
+        os.write(1, b"from the descriptor")
+        subprocess.run(["/bin/echo", "from a process"], check=True)
+        return repr(sys.stdin.read())
+
+    with Forked(serving=[loud]) as server:
+        server.send(lines(call("loud")))
+        server.input.close()
+        messages = [json.loads(line) for line in server.output]
+        assert server.wait() == 0
+    assert [each["jsonrpc"] for each in messages] == ["2.0"] * 2
+    assert texts(messages) == ["''"]
 
 
 @pytest.mark.parametrize(
@@ -224,6 +192,10 @@ def test_an_answer_that_does_not_come_is_not_waited_for_forever(monkeypatch: pyt
         server.input.close()
         messages = [json.loads(line) for line in server.output]
         assert (server.wait(), texts(messages)) == (0, [SET])
+
+
+def test_the_last_answers_have_as_long_as_is_documented() -> None:
+    assert f"takes longer than {stdio._LAST_ANSWERS:g} seconds." in str(serve_stdio.__doc__)
 
 
 def test_a_plan_in_a_store_outlives_a_server_that_is_killed(tmp_path: Path) -> None:

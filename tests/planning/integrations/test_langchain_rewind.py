@@ -380,6 +380,18 @@ def test_a_session_that_is_opened_for_each_call_is_not_rewound_behind_an_agent_t
     assert result["planning"]["version"] == session.version
 
 
+@pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
+def test_agents_in_nodes_side_by_side_keep_each_others_work(kept: str) -> None:
+    session, meet = planned().session, Barrier(2)
+    builder = StateGraph(PlanningState)
+    for number in (1, 2):
+        builder.add_node(f"w{number}", worker(session, marking(f"S00{number}", meet)))
+        builder.add_edge(START, f"w{number}")
+    graph: Any = builder.compile(checkpointer=saver_of(kept))
+    graph.invoke(asked(), A)
+    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
+
+
 @pytest.mark.parametrize("threads", [("T", "T"), ("T", "U")])
 @pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
 def test_two_requests_at_once_keep_each_others_work(threads: tuple[str, str], kept: str) -> None:

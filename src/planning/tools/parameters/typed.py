@@ -8,6 +8,7 @@ import re
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from functools import cached_property, partial
 from inspect import Parameter
 from typing import Any, Literal, Self, get_args
@@ -51,6 +52,7 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 _NO_SECONDS = re.compile(r"(?![+-]?[0-9.]*$)")  # pydantic would count them from 1970
 _MOMENTS = {"date": _DAY, "datetime": _NO_SECONDS, "time": _NO_SECONDS, "timedelta": _NO_SECONDS}
 _FOREIGN = frozenset({"model", "dataclass"})  # pydantic-core takes their own validators
+_READING = frozenset({"function-before", "function-plain", "function-wrap"})
 _NAMED = frozenset({"fields", "choices"})
 _OPTIONS = frozenset({"literal", "enum"})
 _DATA = frozenset({"metadata", "default", "expected", "members", "serialization", "config", "keys_schema"})
@@ -66,9 +68,11 @@ def strict_validator(schema: core_schema.CoreSchema) -> Validate:
     foreign: list[Any] = []
     validator = SchemaValidator(_strict(schema, foreign))
     extra: Literal["forbid"] | None = None if _has(foreign, "extra_fields_behavior") else "forbid"
-    validate = partial(validator.validate_python, extra=extra)
     if not _has(foreign, "strict"):
-        return validate
+        if not _reads_input(schema):
+            return partial(validator.validate_python, extra=extra)
+        # A validator may change what it reads and then refuse it: the next try is given the same.
+        return lambda data: validator.validate_python(deepcopy(data), extra=extra)
 
     def validate_as_json(data: Any) -> Any:  # a strict model takes text for a date only so
         return validator.validate_json(json.dumps(data), extra=extra)
@@ -81,6 +85,13 @@ def _has(node: Any, key: str) -> bool:
     if isinstance(node, Mapping):
         return key in node or any(_has(item, key) for item in node.values())
     return isinstance(node, (list, tuple)) and any(_has(item, key) for item in node)
+
+
+def _reads_input(node: Any) -> bool:
+    """True if a function of a core schema is given values before they are validated, at any depth."""
+    if isinstance(node, Mapping):
+        return node.get("type") in _READING or any(map(_reads_input, node.values()))
+    return isinstance(node, (list, tuple)) and any(map(_reads_input, node))
 
 
 def _strict(node: Any, foreign: list[Any], *, is_prepared: bool = False) -> Any:

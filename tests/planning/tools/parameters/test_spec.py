@@ -7,8 +7,9 @@ from datetime import date
 from typing import Any, TypedDict
 
 import pytest
-from pydantic import BaseModel, field_validator
+from pydantic import BaseModel, field_validator, model_validator
 
+from planning import Toolbox
 from planning.errors import Problem
 from planning.tools import ParameterError, QueryTypeUnsupported, Tool, ToolError, ToolRegistry, ToolSpec
 
@@ -226,3 +227,19 @@ def test_the_schema_of_a_query_names_the_types_and_what_each_takes() -> None:
     options = several["properties"]["parameters"]["anyOf"]
     assert [each["description"] for each in options[:2]] == ["For financial_facts", "For company"]
     assert options[2:] == [{**news, "description": "For news"}]
+
+
+def test_a_validator_that_changes_what_it_refuses_refuses_it() -> None:
+    class Renamed(BaseModel):
+        size: int = 1
+
+        @model_validator(mode="before")
+        @classmethod
+        def refuse(cls, given: dict[str, Any]) -> dict[str, Any]:
+            if given.pop("length", None) is not None:
+                raise ValueError("length is gone; send size")
+            return given
+
+    sent = {"length": 3}
+    result = Toolbox([Tool("cut", "Cut.", lambda _: "Cut.", parameters=Renamed)]).call("cut", sent)
+    assert (result.message, sent) == ("Refused, nothing changed. length is gone; send size", {"length": 3})

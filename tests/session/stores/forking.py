@@ -47,15 +47,12 @@ def store_of(session: Session) -> Store:
     return session.store
 
 
-def help_out(writes: int, go: Path, place: list[str]) -> None:
+def help_out(writes: int, go: Path, name: str, place: list[str]) -> None:
     """What the process beside does: it writes, and closes its store."""
-    for line in sys.stdin:
-        session = opened(place, line.strip())
-        go.touch()
-        write(session, "process", writes)
-        store_of(session).close()
-        sys.stdout.write(line)
-        sys.stdout.flush()
+    session = opened(place, name)
+    go.touch()
+    write(session, "process", writes)
+    store_of(session).close()
 
 
 class Forking:
@@ -67,8 +64,6 @@ class Forking:
 
     def __init__(self, writes: int, go: Path, place: list[str]) -> None:
         self.writes, self.go, self.place = writes, go, place
-        command = [sys.executable, __file__, "help", str(writes), str(go), *place]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._is_beside = False
 
     def begin(self, name: str) -> None:
@@ -83,15 +78,12 @@ class Forking:
 
     def beside(self) -> Work:
         """Let the other process write at the same time; returns what waits for its end."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
         self._is_beside = True
-        stdin.write(f"{self.name}\n")
-        stdin.flush()
+        words = ("help", str(self.writes), str(self.go), self.name, *self.place)
+        process = subprocess.Popen([sys.executable, __file__, *words])
 
         def wait() -> None:
-            assert stdout.readline() == f"{self.name}\n"
+            assert process.wait() == 0
 
         return wait
 
@@ -236,6 +228,6 @@ def main(rounds: int, writes: int, go: Path, place: list[str]) -> None:
 if __name__ == "__main__":
     first, number, file, *where = sys.argv[1:]
     if first == "help":
-        help_out(int(number), Path(file), where)
+        help_out(int(number), Path(file), where[0], where[1:])
     else:
         main(int(first), int(number), Path(file), where)

@@ -6,7 +6,8 @@ import copy
 import logging
 import pickle
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, reduce
+from operator import and_, or_
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -91,7 +92,10 @@ os.waitpid(pid, 0)
 print(len(ids), {each.version for each in ids})
 """
     assert printed(program) == "4 {4}\n"
-    assert SessionEvent().event_id.version == 4
+    drawn = [SessionEvent().event_id for _ in range(300)]
+    ever, always = (UUID(int=reduce(both, (each.int for each in drawn))) for both in (or_, and_))
+    assert str(ever) == "ffffffff-ffff-4fff-bfff-ffffffffffff"
+    assert str(always) == "00000000-0000-4000-8000-000000000000"
 
 
 # The bus

@@ -42,6 +42,8 @@ from session import (
     select_all,
     select_latest,
 )
+from session.history import KeptChange, Slices
+from session.state import State
 
 
 @pytest.mark.parametrize(
@@ -387,6 +389,54 @@ def test_a_session_that_keeps_few_changes_forgets_their_keys() -> None:
     for _ in range(80):
         session.publish(ToolInvoked("tool", {}, None))
     assert [session.find_call(key) for key in ("49", "48", "0")] == [None, None, None]
+
+
+def test_a_key_that_is_used_again_is_found_when_its_first_call_is_forgotten() -> None:
+    session = Session(history=20)
+    for number in range(1, 100):
+        key = "k" if number in {1, 80} else None
+        session.publish(ToolInvoked(f"tool {number}", {}, None, idempotency_key=key))
+    assert getattr(session.find_call("k"), "name", None) == "tool 80"
+
+
+def find_names(session: Session, keys: str) -> list[str | None]:
+    return [getattr(session.find_call(key), "name", None) for key in keys]
+
+
+def test_a_rewind_frees_the_keys_behind_its_version_and_a_fork_has_those_before_its_own() -> None:
+    session = Session()
+    for number, key in enumerate("121", 1):
+        session.publish(ToolInvoked(f"tool {number}", {}, None, idempotency_key=key))
+    assert find_names(session, "123") == ["tool 3", "tool 2", None]
+    assert find_names(session.fork(1), "123") == ["tool 1", None, None]
+    session.rewind(0)
+    assert find_names(session, "12") == find_names(session.fork(), "12") == [None, None]
+    session.rewind(2)
+    assert find_names(session, "12") == find_names(session.fork(), "12") == ["tool 1", "tool 2"]
+    assert find_names(session.fork(4), "12") == [None, None]
+
+
+def test_a_commit_that_ctrl_c_cuts_short_is_in_no_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = note_session()
+    session.publish(ToolInvoked("first", {}, None, idempotency_key="1"))
+
+    def cut_short(self: State, entry: KeptChange, before: Slices, _slices: Slices) -> None:
+        self.past.record(entry, before, self.registered)
+        raise KeyboardInterrupt
+
+    for change in (
+        lambda: session.rewind(0),
+        lambda: session.publish(ToolInvoked("second", {}, None, idempotency_key="2")),
+    ):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(State, "_record", cut_short)
+            change()
+        assert [each.version for each in session.history()] == [1]
+        assert [each.version for each in session.fork().history()] == [1]
+    session.dispatch(Note("after"))
+    assert find_names(session, "12") == ["first", None]
+    assert [each.events[0] for each in session.history(1)] == [Note("after")]
+    assert session.at(1).select_all(Note) == ()
 
 
 def test_a_bus_holds_no_session_and_drops_one_that_is_gone(bus: InProcessEventBus) -> None:

@@ -68,6 +68,9 @@ RAW = [
     '"created_at":5}]}',
 ]
 PARTS = [
+    '{"!":5}',
+    '{"!":"reset","actor":5}',
+    '{"!":"reset","call_id":5}',
     '{"!":"subprocess:Popen","args":"touch ran"}',
     '{"!":"planning.model:Plan","more":1}',
     '{"!":"planning.model:Plan@99999999999999999999"}',
@@ -223,6 +226,15 @@ def test_contents_that_cannot_be_read_are_refused_with_the_reason(snapshot: Snap
             if name == "change":
                 lines.append(f"  history: {message_of(session.history)}")
     assert "\n".join(lines) == snapshot
+
+
+def test_a_checkpoint_that_is_nested_too_deep_says_so() -> None:
+    store, head = MemoryStore(), StoredSession("run-7", 0, b"", BEGAN, BEGAN)
+    append(store, head, PLAIN, "[" * 100_000)
+    session = open_session(store)
+    assert refused(lambda: session.select_latest(Plan)) == (
+        "the checkpoint of version 1 is nested too deep to be read"
+    )
 
 
 @pytest.mark.parametrize(

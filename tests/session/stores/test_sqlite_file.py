@@ -19,7 +19,7 @@ from store_places import BUSY, SETUP, lived, open_session, planned, states_of, s
 from planning import Plan
 from planning.tools.ledger import ToolCall
 from session import Rewound, StoreError
-from session.address import database_of, hide_secrets
+from session.address import database_of, hide_secrets, is_address, show_address
 from session.stores import SqliteStore, StoreBusy
 from session.stores import sqlite_file as files
 
@@ -435,10 +435,61 @@ def test_a_message_hides_users_and_passwords(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("postgresql://ann:secret@h:5432/d?schema=a&sslmode=require",
+         "postgresql://h:5432/d?schema=a&sslmode=require"),
+        ("postgresql://h/d?connect_timeout=3&target_session_attrs=any",
+         "postgresql://h/d?connect_timeout=3&target_session_attrs=any"),
+        ("postgresql://h/d?schema=a&password=secret", "postgresql://h/d"),
+        ("Postgres://[::1]:5,k.l/d", "Postgres://[::1]:5,k.l/d"),
+        ("my+sql://a@b@c", "my+sql://..."),
+        ("a b://h", "..."),
+        ("postgresql://h/d e", "postgresql://..."),
+        ("host='h' port=5432 dbname='d' password='se cret'", "postgresql://h:5432/d"),
+        ("hostaddr=1.2.3.4 host=h dbname=d", "postgresql://1.2.3.4/d"),
+        ("host=h dbname='a b'", "postgresql://..."),
+        ("host=h dbname=d more", "postgresql://..."),
+        ("dbname=d", "postgresql:///d"),
+        ("garbage", "..."),
+    ],
+)  # fmt: skip
+def test_an_address_is_shown_by_its_host_its_port_and_its_database(place: str, shown: str) -> None:
+    assert show_address(place) == shown
+
+
+ADDRESSES = (
+    "host = h",
+    "  dbname=d",
+    "x host=h",
+    "a=1 b=2",
+    "postgresql://",
+    "ann:word@h",
+    "pg:/h",
+    "x\nsslmode=a",
+)
+PATHS = (
+    "plans.db",
+    "a=b.db",
+    "/a/host=h.db",
+    "hosts=h",
+    "C:\\x",
+    "file:plans.db",
+    "sub/a://b",
+    "a@b",
+    "p:/h",
+)
+
+
+def test_an_address_is_known_from_a_path() -> None:
+    assert [each for each in (*ADDRESSES, *PATHS) if is_address(each)] == [*ADDRESSES]
+
+
+@pytest.mark.parametrize(
     ("place", "database"),
     [
         ("postgresql://h/d", ("postgresql://h/d", "sessions")),
-        ("Postgres://h/d?schema=a%20b&x=1", ("postgres://h/d?x=1", "a b")),
+        ("Postgres://h/d?schema=a%20b&x=1&y=2", ("postgres://h/d?x=1&y=2", "a b")),
         ("postgresql://h/d?schema=a&schema=b", ("postgresql://h/d", "b")),
         ("host=h dbname=d", ("host=h dbname=d", "sessions")),
     ],

@@ -333,6 +333,9 @@ def test_what_an_event_carries_does_not_change_with_its_makers_containers(sessio
     (invoked,), (failed,) = session.select_all(ToolInvoked), session.select_all(ToolFailed)
     (executed,) = session.select_all(PromptExecuted)
     assert [invoked.params, invoked.result, failed.result, executed.result] == [given] * 4
+    loop: list[object] = []
+    loop.append(loop)
+    assert ToolInvoked("t", loop, None).params is loop
 
 
 def test_only_a_snapshot_can_be_rolled_back_to(session: Session) -> None:

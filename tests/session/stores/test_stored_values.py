@@ -221,9 +221,21 @@ class Unwritten:
         return "unwritten"
 
 
+class Spelled:
+    """An object that has no JSON form, but a repr of its own."""
+
+    def __repr__(self) -> str:
+        return "spelled"
+
+
+class SpelledToo(Spelled):
+    """One whose repr is its base's."""
+
+
 @pytest.mark.parametrize(
     ("value", "kept"),
     [
+        ([Spelled(), SpelledToo()], ["spelled", "spelled"]),
         (Path("a/b"), "a/b"),
         ([timedelta(hours=1), b"x", 1j, float("inf")], ["1:00:00", "x", "1j", "inf"]),
         ({"given": Unwritten()}, {"given": "unwritten"}),
@@ -233,7 +245,7 @@ class Unwritten:
         ({(Path("a"),): 1}, [[("a",), 1]]),
         ({Colour.RED}, ["red"]),
     ],
-    ids=["path", "list", "dict", "set", "frozenset", "keys", "tuple key", "enum"],
+    ids=["repr", "path", "list", "dict", "set", "frozenset", "keys", "tuple key", "enum"],
 )
 def test_what_an_event_tells_is_kept_as_text_where_it_has_no_json_form(
     place: Place, value: object, kept: object
@@ -245,6 +257,16 @@ def test_what_an_event_tells_is_kept_as_text_where_it_has_no_json_form(
     (said,) = there.select_all(Said)
     assert strict(said.what) == strict(kept)
     assert there.history()[0].events == (said,)
+
+
+def test_who_made_a_change_is_text(place: Place) -> None:
+    session = open_session(place.open())
+    for name in ("actor", "call_id"):
+        given: Any = {name: 5}
+        with pytest.raises(StoreError) as error, session.transaction(**given) as transaction:
+            transaction.dispatch(Note("never"))
+        assert str(error.value) == f"the change cannot be stored: its {name} must be text, got 5"
+    assert (session.version, texts(session)) == (0, [])
 
 
 def test_an_event_with_what_has_no_text_of_its_own_is_refused_by_name(place: Place) -> None:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from codec_records import Checked
 from session_records import (
     Count,
     LoudPing,
@@ -24,6 +25,7 @@ from session_records import (
     numbers,
     ping,
     printed,
+    texts,
     words_of,
 )
 
@@ -44,6 +46,7 @@ from session import (
 )
 from session.history import KeptChange, Slices
 from session.state import State
+from session.stores import MemoryStore
 
 
 @pytest.mark.parametrize(
@@ -128,6 +131,47 @@ def test_registering_the_same_again_changes_nothing(session: Session) -> None:
     session.register_reducer(Note, append, slice_type=Note)
     session.dispatch(Note("a"))
     assert session.select_all(Note) == (Note("a"),)
+
+
+def test_a_check_refuses_an_event_in_place_of_the_type_of_its_slice(session: Session) -> None:
+    def require_text(note: Note) -> None:
+        if not note.text:
+            raise ValueError("it is empty")
+
+    session.register_reducer(Note, append, check=require_text)
+    session.register_reducer(Checked, append, check=lambda _: None)
+    session.dispatch(Note("a"))
+    session.dispatch(Checked(0))
+    assert words_of(ReducerError, session.dispatch, Note("")) == "Note is refused: it is empty"
+    assert (texts(session), session.select_all(Checked), session.version) == (["a"], (Checked(0),), 2)
+
+
+@pytest.mark.parametrize("has_own", [False, True])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_session_registers_what_is_registered_with_another(has_own: bool, is_stored: bool) -> None:
+    store, heard = MemoryStore() if is_stored else None, list[object]()
+    other, session = (Session(session_id=name, store=store) for name in ("other", "session"))
+    if has_own:
+        session.register_reducer(Count, append)
+    other.register_reducer(Note, append)
+    other.register_guard(Note, lambda note, _: () if note.text == "end" else (Note("end"),))
+    other.register_view(Thing, lambda select: tuple(map(Thing, select(Note))))
+    other.register_types(LoudPing)
+    other.publish_on_change(Note, Ping, lambda made: Ping(made.version, session_id=made.session_id))
+    for _ in range(2):
+        session.register_like(other)
+    other.register_reducer(Count, append)
+    session.bus.subscribe(Ping, heard.append)
+    for value in (Note("a"), Count(1)):
+        session.dispatch(value)
+    assert (texts(session), session.select_all(Thing)) == (
+        ["a", "end"],
+        (Thing(Note("a")), Thing(Note("end"))),
+    )
+    assert [each.number for each in heard if isinstance(each, Ping)] == [1]
+    assert session.select_all(Count) == ((Count(1),) if has_own else ())
+    session.publish(LoudPing(7))
+    assert [type(each) for each in session.history()[-1].events] == [LoudPing]
 
 
 async def later(*_arguments: Any) -> tuple[Any, ...]:
@@ -503,6 +547,9 @@ def test_a_view_is_in_no_snapshot_and_follows_a_rollback(counting: Session) -> N
     assert list(before.slices) == [Note]
     counting.rollback(before)
     assert select_all(counting, Count) == (Count(1),)
+    past = counting.at(2)
+    assert repr(past) == f"SessionView('{counting.session_id}', version=2)"
+    assert (select_all(past, Count), select_latest(past, Count)) == ((Count(1), Count(2)), Count(2))
 
 
 def test_what_a_view_raises_the_reader_hears_and_the_session_stays(counting: Session) -> None:

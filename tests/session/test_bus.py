@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import logging
 import pickle
 from datetime import UTC, datetime
@@ -257,6 +258,10 @@ def test_a_session_takes_its_own_events_of_a_bus_that_hands_it_all() -> None:
     for session in sessions:
         bus.publish(ping(session, 20))
     assert [numbers(each.select_all(Ping)) for each in sessions] == [[0, 10], [1, 11, 20]]
+    event = ping(sessions[1])
+    del session, sessions
+    gc.collect()
+    assert [len(bus.publish(event).subscribers) for _ in range(2)] == [1, 0]
 
 
 # Identities

@@ -49,6 +49,13 @@ from session.state import State
 from session.stores import MemoryStore
 
 
+class Unshown:
+    """An object whose repr fails."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -62,6 +69,7 @@ from session.stores import MemoryStore
             for history in (0, -3, 2.5, "3")
         ),
         ({"parent": "run-7"}, "parent must be a Session, got 'run-7'"),
+        ({"parent": Unshown()}, "parent must be a Session, got a Unshown"),
         ({"session_id": 5}, "a session id must be a UUID or a string, got 5"),
     ],
 )
@@ -234,6 +242,7 @@ def test_each_event_that_is_made_of_a_commit_is_published_if_the_slice_changed(
     session.register_reducer(Note, replace_latest)
     for event_type, make in ((Count, commits.append), (Count, fail), (Ping, None), (Thing, Thing)):
         session.publish_on_change(Note, event_type, make or (lambda _: pytest.fail("nobody hears it")))
+    session.publish_on_change(Note, Count, commits.append)  # again
     session.publish_on_change(Note, Count, lambda commit: Count(commit.version))
     for event_type in (Count, Thing):
         session.bus.subscribe(event_type, heard.append)
@@ -518,9 +527,10 @@ def counts(select: Select) -> tuple[Count, ...]:
     )
 
 
-@pytest.fixture
-def counting() -> Session:
-    session = note_session()
+@pytest.fixture(params=[False, True], ids=["in memory", "in a store"])
+def counting(request: pytest.FixtureRequest) -> Session:
+    session = Session(store=MemoryStore() if request.param else None)
+    session.register_reducer(Note, append)
     session.register_view(Count, counts)
     return session
 

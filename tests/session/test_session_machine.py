@@ -388,3 +388,4 @@ def test_each_log_has_its_own_entries_whichever_grew_from_it(
     for log, items in logs:
         assert (log.latest, log.alike().items, log.items) == (items[-1] if items else None, items, items)
         assert log == log.alike() == items and hash(log) == hash(items)
+        assert log != [*items]

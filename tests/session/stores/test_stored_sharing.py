@@ -386,6 +386,17 @@ def test_watching_in_async_code_ends_by_time_and_by_leaving(place: Place) -> Non
     assert asyncio.run(some(15, 2)) == [16, 17]
 
 
+def test_work_inside_a_transaction_of_its_task_is_done_at_once_and_sees_it(place: Place) -> None:
+    session = open_session(place.open())
+
+    async def main() -> list[str]:
+        with session.transaction() as transaction:
+            transaction.dispatch(Note("open"))
+            return await session.run_in_worker(lambda: texts(session))
+
+    assert asyncio.run(main()) == ["open"]
+
+
 def test_a_version_that_the_session_does_not_have_is_refused(place: Place) -> None:
     store = place.open()
     session = open_session(store)

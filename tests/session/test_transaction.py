@@ -57,7 +57,10 @@ def changes_of(transaction: Transaction, session: Session) -> list[Callable[[], 
 
 
 def assert_refused(transaction: Transaction, session: Session) -> None:
-    reads = (partial(transaction.latest, Note), partial(transaction.select_all, Note))
+    reads: list[Callable[[], object]] = [
+        partial(transaction.latest, Note),
+        partial(transaction.select_all, Note),
+    ]
     for work in (*changes_of(transaction, session), *reads):
         assert words_of(TransactionError, work) == NOT_HERE
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 from unittest.mock import Mock
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -543,6 +544,17 @@ def test_watches_of_tasks_share_one_thread_and_hear_at_once(
         return list(await asyncio.gather(*tasks))
 
     assert asyncio.run(seen()) == [[1, 2]] * 40
+
+
+def test_an_address_names_a_store_and_its_schema(postgres: PostgresServer, schema: str) -> None:
+    url = f"{postgres.url}?schema={quote(schema)}"
+    one, same = (Session(session_id="run-7", store=url) for _ in range(2))
+    assert one.store is same.store
+    one.publish(Ping(1))
+    assert (repr(one.store), same.version) == (
+        f"PostgresStore('postgresql://127.0.0.1:{postgres.port}/postgres', schema={schema!r})",
+        1,
+    )
 
 
 def test_a_pool_of_the_host_is_used_and_left_to_it(postgres: PostgresServer, schema: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 from examples.folder_store import FolderStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from session_records import Count, Note, Ping
+from session_records import Count, Note, Ping, words_of
 from store_places import (
     PLACES,
     PLAN,
@@ -30,7 +30,7 @@ from store_places import (
 )
 
 from planning.testing import StoreSuite
-from session import Session, SessionId, Snapshot, ToolInvoked, stored
+from session import Session, SessionId, Snapshot, ToolInvoked, stored, stores
 from session.stores import MemoryStore, Store, StoredSession, StoreError, copy_session
 
 
@@ -119,6 +119,12 @@ def test_the_suite_finds_a_store_that_breaks_a_promise(
     suite.place = place
     with pytest.raises(AssertionError):
         getattr(suite, test)()
+
+
+def test_a_store_that_there_is_not_has_no_name() -> None:
+    assert words_of(AttributeError, getattr, stores, "FileStore") == (
+        "module 'session.stores' has no attribute 'FileStore'"
+    )
 
 
 def test_a_store_that_cannot_be_copied_says_so(tmp_path: Path) -> None:

@@ -299,11 +299,14 @@ def test_what_was_lost_by_restoring_a_copy_is_in_no_version(store: Counting, pat
         request(store, "add_step", steps=["lost"])
         lost = planned(store)[0]
         assert titles(lost) == ["a", "lost"]
+        watch = store.watch("run-7", after=0, timeout=0)
+        assert [change.version for change in watch] == [1, 2]
         other.delete("run-7")
         copy_session(copy, other, "run-7")
         for title in ("kept", "last"):
             request(other, "add_step", steps=[title])
-    assert refused(lost.refresh) == "session 'run-7' was replaced by another: open it again"
+    for look in (lost.refresh, watch.poll):
+        assert refused(look) == "session 'run-7' was replaced by another: open it again"
     session = planned(store)[0]
     assert [titles(session, version) for version in (2, 3)] == [["a", "kept"], ["a", "kept", "last"]]
     session.rewind(2)

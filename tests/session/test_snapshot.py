@@ -521,6 +521,19 @@ class Told:
     value: Any = attrs.field(eq=as_text, metadata={"snapshot": as_text})
 
 
+@attrs.frozen
+class Partly:
+    text: str
+    found: Any = attrs.field(default=None, eq=False, metadata={"stored": False})
+
+
+def test_a_field_that_is_not_stored_is_not_written_and_has_its_default_when_it_is_read() -> None:
+    text = snapshot_of(Partly("a", object())).to_json()
+    assert json.loads(text)["slices"] == {f"{__name__}:Partly": [{"text": "a"}]}
+    back = Snapshot.from_json(text).select_latest(Partly)
+    assert (back, back and back.found) == (Partly("a"), None)
+
+
 def test_a_field_is_written_as_its_metadata_says_and_compares_so() -> None:
     session = Session()
     session.register_reducer(Whole, append_part(Told), Told)

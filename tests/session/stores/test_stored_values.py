@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -37,7 +37,7 @@ from session import (
     stored,
 )
 from session.changes import DEEPEST
-from session.json_form import JsonForms, JsonTooLarge, NoJsonForm, json_form
+from session.json_form import JsonForms, JsonTooLarge, NoJsonForm, field_names, json_form
 from session.stores import MemoryStore
 
 
@@ -483,6 +483,10 @@ def test_arguments_and_results_of_types_that_are_not_registered_keep_their_field
 
 def test_the_json_form_of_keys_and_the_bytes_that_forms_may_take() -> None:
     assert json_form({Shade.DARK: 1, (1, 2): 2, 5: 3}) == {"dark": 1, "(1, 2)": 2, "5": 3}
+    pair = namedtuple("pair", "one two")(1, 2)
+    assert [field_names(each) for each in (Model(name="x"), Stranger("x"), Raised(1), pair, 5, [])] == [
+        *(("name",), ("name", "inner"), ("count",), ("one", "two"), None, None)
+    ]
     texts = [date(2024, 5, 6), time(7, 8), UTC, UUID(int=7), Decimal("1.50"), Fraction(1, 3)]
     assert json_form([*texts, ip_address("10.0.0.1"), ip_address("::1")]) == [
         *("2024-05-06", "07:08:00", "UTC", "00000000-0000-0000-0000-000000000007", "1.50", "1/3"),

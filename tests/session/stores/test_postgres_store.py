@@ -395,8 +395,8 @@ def test_a_text_that_the_database_cannot_hold_is_refused_and_nothing_changes(pg:
 
 def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
     with pytest.raises(TypeError) as wrong:
-        PostgresStore(None)
-    assert str(wrong.value) == "a store needs an address or a psycopg_pool.ConnectionPool, got None"
+        PostgresStore(5)
+    assert str(wrong.value) == "a store needs an address or a psycopg_pool.ConnectionPool, got 5"
     for options, message in (
         ({"schema": "a$b"}, "schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'"),
         ({"schema": ""}, "schema must be 1 to 63 bytes of text without $ % ? { }, got ''"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from itertools import count, product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import attrs
@@ -450,6 +450,11 @@ class Shade(Enum):
     DARK = "dark"
 
 
+class Pair(NamedTuple):
+    one: int
+    two: int
+
+
 class Model(BaseModel):
     name: str
 
@@ -483,8 +488,8 @@ def test_arguments_and_results_of_types_that_are_not_registered_keep_their_field
 
 def test_the_json_form_of_keys_and_the_bytes_that_forms_may_take() -> None:
     assert json_form({Shade.DARK: 1, (1, 2): 2, 5: 3}) == {"dark": 1, "(1, 2)": 2, "5": 3}
-    pair = namedtuple("pair", "one two")(1, 2)
-    assert [field_names(each) for each in (Model(name="x"), Stranger("x"), Raised(1), pair, 5, [])] == [
+    records: list[object] = [Model(name="x"), Stranger("x"), Raised(1), Pair(1, 2), 5, []]
+    assert [field_names(each) for each in records] == [
         *(("name",), ("name", "inner"), ("count",), ("one", "two"), None, None)
     ]
     texts = [date(2024, 5, 6), time(7, 8), UTC, UUID(int=7), Decimal("1.50"), Fraction(1, 3)]

@@ -72,9 +72,8 @@ TESTS = {
     "google-adk": [f"{FRAMEWORKS}/test_google_adk*.py", *PROMISES],
     "opentelemetry": [f"{FRAMEWORKS}/test_opentelemetry.py"],
     "postgres": [
-        "tests/session/stores/test_stores_alike.py",
-        "tests/session/stores/test_postgres_failures.py",
-        "tests/session/stores/test_postgres_processes.py",
+        "tests/session/stores/test_store_suite.py",
+        "tests/session/stores/test_postgres_store.py",
         "tests/planning/agent/databases/test_postgres.py",
     ],
 }

@@ -238,7 +238,7 @@ def _write_part(part: Any, owner: SessionId, records: Records) -> dict[str, Any]
         return {"!": _PLAIN, "is": written}
     if isinstance(part, SessionEvent):
         if part.session_id == owner:
-            written.pop("session_id", None)
+            del written["session_id"]
         value = value_of(part)
         if value is not None and type(part) is ToolInvoked and part.params is value:
             written.pop("params")

@@ -14,6 +14,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from importlib.util import find_spec
+from inspect import signature
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
@@ -283,7 +284,7 @@ def compared(kind: Any) -> tuple[str, ...]:
 def _is_hooked(field: Any) -> bool:
     """True if code of a class sees a field's value; that of the events of this package changes none."""
     hooks = (getattr(field, "converter", None), getattr(field, "validator", None))
-    return any(hook is not None and getattr(hook, "__module__", "") != "session.events" for hook in hooks)
+    return any(hook is not None and hook.__module__ != "session.events" for hook in hooks)
 
 
 @lru_cache(maxsize=256)
@@ -291,10 +292,13 @@ def _is_row(kind: Any) -> bool:
     """True if a record is nothing but its fields, all written, which its constructor takes in their order."""
     if issubclass(kind, Enum) or compared(kind) or not fields_of(kind):
         return False
-    fields, code = fields_of(kind), getattr(kind.__init__, "__code__", None)
-    names = tuple([field.argument for field in fields])
+    fields, taken = fields_of(kind), signature(kind).parameters.values()
+    names = [field.argument for field in fields]
     is_whole = all(field.default is NO_DEFAULT and field.written is None for field in fields)
-    return is_whole and code is not None and code.co_varnames[1 : code.co_argcount][: len(names)] == names
+    return (
+        is_whole
+        and names == [each.name for each in taken if each.kind is each.POSITIONAL_OR_KEYWORD][: len(names)]
+    )
 
 
 def columns_of(items: Sequence[Any], kind: Any, *, is_json: bool) -> list[list[Any]] | None:

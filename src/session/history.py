@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from time import time
 from typing import Any, Final, Generic, TypeVar
 
@@ -141,8 +142,7 @@ class KeptChange:
 
     def events(self) -> tuple[Any, ...]:
         """The parts, without the values that an event beside them carries."""
-        following = [*self.parts[1:], None]
-        pairs = zip(self.parts, following, strict=True)
+        pairs = pairwise([*self.parts, None])
         return tuple([part for part, after in pairs if value_of(after) is not part])
 
     def change(self) -> Change:

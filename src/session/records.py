@@ -42,6 +42,7 @@ EVENTS = (ToolInvoked, ToolFailed, PromptRendered, PromptExecuted)
 _KIND = "!"
 _ITEMS: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 _TEXTS = {kind.__name__: (kind, read) for kind, read in AS_TEXT.items()}
+_TYPES: dict[str, type] = {"dict": dict, **_ITEMS, **{kind.__name__: kind for kind in AS_TEXT}}
 
 Unknown = Callable[[str, Mapping[str, Any]], Any]
 """Makes a value of a type that is not registered, of its name and its fields."""
@@ -107,10 +108,6 @@ class Records:
         for name, known in vars(other).items():
             vars(self)[name].update(known)
 
-    def types(self) -> Iterable[type]:
-        """The registered types."""
-        return tuple(self._names)
-
     def known(self, name: str) -> type | None:
         """The registered type of a name."""
         return self._known.get(name)
@@ -124,7 +121,7 @@ class Records:
             return dict if name is None else None
         if name == "plain":
             return type(self.read(data.get("is")))
-        return self._known.get(name.partition("@")[0])
+        return _TYPES.get(name) or self._known.get(name.partition("@")[0])
 
     # Writing
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import cache, cached_property
-from types import MappingProxyType
+from types import GeneratorType, MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -73,7 +73,7 @@ class Stored(Replay):
         self.is_unsettled = False
         self._begun = begun
         self._next: StoredSession  # the head as it will be; whether it is says the version of the slices
-        self._hold: Any = None  # a generator that is suspended while it has the store's lock
+        self._hold: GeneratorType[None, None, None] | None = None  # suspended while it has the store's lock
         self.looking = ProcessLock()
         if begun.version:
             self._look_at(begun)
@@ -119,8 +119,8 @@ class Stored(Replay):
                 "can be reached",
                 outcome="unknown",
             )
-        self._hold = self._holding(timeout)
-        next(self._hold)
+        self._hold = hold = self._holding(timeout)  # type: ignore[assignment]  # it is made by a function
+        next(hold)
 
     def _holding(self, timeout: float | None) -> Generator[None, None, None]:
         with self.store.lock(self._session_id, timeout):

@@ -252,7 +252,7 @@ class Transaction(Held):
 
     def _reduce_all(self, routing: Routing, event: object, value: object) -> None:
         """Reduce an event with its value and what its guards say that it entails: all of it, or nothing."""
-        last, before = self._last, [getattr(self, name) for name in _UNDONE]
+        last, before = self._last, {name: getattr(self, name) for name in _UNDONE}
         parts, events = len(self._parts), len(self._events)
         try:
             entailed = [each for guard in routing.guards for each in guard(event, self)]
@@ -263,7 +263,7 @@ class Transaction(Held):
             for each in entailed:
                 self.dispatch(each)
         except BaseException:
-            for name, was in zip(_UNDONE, before, strict=True):
+            for name, was in before.items():
                 setattr(self, name, was)
             del self._parts[parts:], self._events[events:]
             raise

@@ -119,7 +119,7 @@ def round_trip(value: Any) -> Any:
     return read.select_latest(type(value))
 
 
-@pytest.mark.parametrize(("hint", "value"), TYPED)
+@pytest.mark.parametrize(("hint", "value"), [*TYPED, (float, 1)])
 def test_every_type_of_value_comes_back_equal_and_of_its_type(hint: Any, value: Any) -> None:
     kind = make_dataclass("It", [("item", hint)], frozen=True)
     snapshot = snapshot_of(kind(value))
@@ -204,6 +204,9 @@ UNNAMED = (
         (Loose(timedelta(1)), f"Loose[0].item: a datetime:timedelta {NO_FORM}"),
         (Loose([1, {"a": 1j}]), f"Loose[0].item[1].a: a complex {NO_FORM}"),
         (Loose({b"a": "a"}), f"Loose[0].item: a bytes {NO_FORM}"),
+        (Loose({"a" * 80: 1j}), f"Loose[0].item.{'a' * 80}: a complex {NO_FORM}"),
+        (Loose({"a" * 81: 1j}), f"Loose[0].item['{'a' * 81}']: a complex {NO_FORM}"),
+        (Loose({"a\n": 1j}), f"Loose[0].item['a\\n']: a complex {NO_FORM}"),
         (Loose(Point), f"Loose[0].item: a type {NO_FORM}"),
         (Loose(...), f"Loose[0].item: a ellipsis {NO_FORM}"),
         (Loose([1.0, float("-inf")]), f"Loose[0].item[1]: -inf {NO_FORM}"),
@@ -223,6 +226,14 @@ def test_what_would_not_read_back_equal_is_refused(value: object, message: str) 
     with pytest.raises(SnapshotError) as caught:
         snapshot_of(value).to_json()
     assert str(caught.value) == message
+
+
+def test_a_snapshot_of_an_earlier_format_of_a_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Note, "RECORD_FORMAT", 2, raising=False)
+    assert refusal(NOTE_TEXT) == (
+        "Note[0]: session_records:Note is stored in format 1; this program has format 2: use the release "
+        "that wrote it, or rename the current class"
+    )
 
 
 def test_two_classes_of_one_name_are_refused() -> None:
@@ -335,6 +346,13 @@ def refusal(text: Any, **given: Any) -> str:
         ({"!": "set", "items": [1, 1]}, set[int], ": the set has a duplicate"),
         ({"!": "set", "items": [[]]}, set[Any], HASH + "'list'"),
         ({"!": "set", "items": {}}, set[Any], ": a 'set' is malformed"),
+        ({"!": "set", "items": [], "is": 1}, set[Any], ": a 'set' is malformed"),
+        ({"!": "date", "is": 5}, Any, ": a 'date' is malformed"),
+        (
+            {"!": "date", "is": "soon"},
+            Any,
+            ": a date is refused by its type: Invalid isoformat string: 'soon'",
+        ),
         ({"!": "dict", "items": [[1, 2], [1, 3]]}, dict[int, int], ": the dict has a duplicate"),
         ({"!": 5}, Any, ": 5 is not the name of a type"),
         ({"!": "subprocess:Popen", "args": ["true"]}, Any, f": 'subprocess:Popen' {UNKNOWN}"),
@@ -440,6 +458,7 @@ def test_a_document_that_is_wrong_is_refused(change: dict[str, Any], message: st
 
 def test_text_that_is_no_json_object_is_refused() -> None:
     assert refusal("[]") == "a snapshot must be a JSON object"
+    assert refusal("") == "a snapshot must be JSON text: Expecting value: line 1 column 1 (char 0)"
     for text in ("[", '{"a":'):
         assert refusal(text * 100_000) == "a snapshot must be JSON text: it is nested too deep"
 
@@ -500,6 +519,19 @@ def as_text(value: Any) -> str:
 @attrs.frozen
 class Told:
     value: Any = attrs.field(eq=as_text, metadata={"snapshot": as_text})
+
+
+@attrs.frozen
+class Partly:
+    text: str
+    found: Any = attrs.field(default=None, eq=False, metadata={"stored": False})
+
+
+def test_a_field_that_is_not_stored_is_not_written_and_has_its_default_when_it_is_read() -> None:
+    text = snapshot_of(Partly("a", object())).to_json()
+    assert json.loads(text)["slices"] == {f"{__name__}:Partly": [{"text": "a"}]}
+    back = Snapshot.from_json(text).select_latest(Partly)
+    assert (back, back and back.found) == (Partly("a"), None)
 
 
 def test_a_field_is_written_as_its_metadata_says_and_compares_so() -> None:

@@ -48,15 +48,30 @@ OPEN_ALREADY = "the transaction is open already: call session.transaction() for 
 IN_A_REDUCER = "a reducer must not dispatch or publish: return the next slice instead"
 
 
-def assert_refused(transaction: Transaction, session: Session) -> None:
-    works = (
+def changes_of(transaction: Transaction, session: Session) -> list[Callable[[], object]]:
+    return [
         partial(transaction.dispatch, Note("lost")),
         partial(transaction.publish, ping(session)),
         partial(transaction.restore, Reset({})),
+    ]
+
+
+def assert_refused(transaction: Transaction, session: Session) -> None:
+    reads: list[Callable[[], object]] = [
         partial(transaction.latest, Note),
-    )
-    for work in works:
+        partial(transaction.select_all, Note),
+    ]
+    for work in (*changes_of(transaction, session), *reads):
         assert words_of(TransactionError, work) == NOT_HERE
+
+
+def test_a_transaction_is_changed_by_no_other_thread() -> None:
+    session = note_session()
+    with session.transaction() as transaction:
+        refused = [error for work in changes_of(transaction, session) for error in elsewhere(work)]
+        transaction.dispatch(Note("a"))
+    assert [(type(error), str(error)) for error in refused] == [(TransactionError, NOT_HERE)] * 3
+    assert (session.version, texts(session)) == (1, ["a"])
 
 
 def test_a_transaction_is_refused_before_and_after_its_block_and_while_an_inner_one_is_open() -> None:
@@ -290,6 +305,8 @@ def test_what_is_published_inside_is_told_with_the_commit() -> None:
             inner.publish(ping(session, 1))
             event = ping(session, 2)
             assert session.publish(event) == PublishResult(event)
+            assert (inner.session_id, inner.version) == (session.session_id, 0)
+            assert numbers(inner.select_all(Ping)) == [1, 2]
         assert (numbers(session.select_all(Ping)), heard) == ([1, 2], [])
     assert numbers(tuple(heard)) == [1, 2]
 

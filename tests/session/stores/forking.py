@@ -47,21 +47,12 @@ def store_of(session: Session) -> Store:
     return session.store
 
 
-def help_out(writes: int, go: Path, place: list[str]) -> None:
-    """What the process beside does: it writes, or lists what is there."""
-    for line in sys.stdin:
-        work, name = line.split()
-        if work == "write":
-            session = opened(place, name)
-            go.touch()
-            write(session, "process", writes)
-        else:
-            for _ in range(20):
-                store = served_calls.opened(place, 30)
-                assert name in {str(each.session_id) for each in store.sessions()}
-                store.close()
-        sys.stdout.write(line)
-        sys.stdout.flush()
+def help_out(writes: int, go: Path, name: str, place: list[str]) -> None:
+    """What the process beside does: it writes, and closes its store."""
+    session = opened(place, name)
+    go.touch()
+    write(session, "process", writes)
+    store_of(session).close()
 
 
 class Forking:
@@ -73,8 +64,6 @@ class Forking:
 
     def __init__(self, writes: int, go: Path, place: list[str]) -> None:
         self.writes, self.go, self.place = writes, go, place
-        command = [sys.executable, __file__, "help", str(writes), str(go), *place]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._is_beside = False
 
     def begin(self, name: str) -> None:
@@ -87,17 +76,14 @@ class Forking:
     def opened(self) -> Session:
         return opened(self.place, self.name)
 
-    def beside(self, work: str = "write") -> Work:
-        """Let the other process work at the same time; returns what waits for its end."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        self._is_beside = work == "write"
-        stdin.write(f"{work} {self.name}\n")
-        stdin.flush()
+    def beside(self) -> Work:
+        """Let the other process write at the same time; returns what waits for its end."""
+        self._is_beside = True
+        words = ("help", str(self.writes), str(self.go), self.name, *self.place)
+        process = subprocess.Popen([sys.executable, __file__, *words])
 
         def wait() -> None:
-            assert stdout.readline() == f"{work} {self.name}\n"
+            assert process.wait() == 0
 
         return wait
 
@@ -133,13 +119,6 @@ def closed(here: Forking) -> int:
     store_of(here.session).close()
     ended(here.beside(), child)
     return 2 * here.writes
-
-
-def still_writing(here: Forking) -> int:
-    waits = here.beside(), here.fork()
-    here.write()
-    ended(*waits)
-    return 3 * here.writes
 
 
 def another_thread_writes(here: Forking) -> int:
@@ -222,14 +201,14 @@ def a_daemon_whose_parent_ends(here: Forking) -> int:
         here.fork(daemon)
         sys.exit()  # with all that an interpreter closes at its end
     os.close(written)
-    here.beside("list")()
+    ended(here.beside())
     assert os.read(read, 1) == b""  # the daemon has ended
     os.close(read)
-    return 2 * here.writes
+    return 3 * here.writes
 
 
 KINDS = (
-    *(closed, still_writing, another_thread_writes, another_thread_is_in_a_transaction),
+    *(closed, another_thread_writes, another_thread_is_in_a_transaction),
     *(its_own_transaction, children_of_children, a_daemon_whose_parent_ends),
 )
 
@@ -249,6 +228,6 @@ def main(rounds: int, writes: int, go: Path, place: list[str]) -> None:
 if __name__ == "__main__":
     first, number, file, *where = sys.argv[1:]
     if first == "help":
-        help_out(int(number), Path(file), where)
+        help_out(int(number), Path(file), where[0], where[1:])
     else:
         main(int(first), int(number), Path(file), where)

@@ -1,22 +1,19 @@
 """A worker process of a server, as tests drive it: calls of many users at once, and what each was answered.
 
-It reads scripts from its input, a line of JSON each, and writes a line for each call that ended. What it says
-of a call it says at once, so that one who kills it knows what was answered.
+It gets scripts, and sends what it says of a call at once, so that one who kills it knows what was answered.
 """
 
 from __future__ import annotations
 
-import _thread
 import asyncio
-import json
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from itertools import count
+from multiprocessing.connection import Connection
 from typing import Any
 
 from planning import Plan, PlanningToolsSection, Toolbox, register_plan
@@ -26,29 +23,13 @@ from session.stores import PostgresStore, SqliteStore, Store
 Call = dict[str, Any]
 """``number``, ``user``, ``at`` (milliseconds), ``fate`` (what is done to it) and ``after`` (milliseconds)."""
 Script = dict[str, Any]
-"""``place``, ``loops`` (the calls of each), ``at_once``, ``kept``, ``leaves``, ``patience``, ``held``."""
+"""``place``, ``loops`` (the calls of each), ``at_once``, ``kept``, ``patience``, ``held``."""
 
 _user: ContextVar[str] = ContextVar("user")
-_out = threading.Lock()
-_start_thread = _thread.start_new_thread
-_refusing: set[int] = set()  # calls for which no thread is to be had
 
 
 def title(number: int) -> str:
     return f"call {number}"
-
-
-def say(**answer: Any) -> None:
-    with _out:
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
-
-
-def start_thread(*given: Any) -> int:
-    """Start a thread, unless a call wants that none can be."""
-    if _refusing and threading.current_thread() is not threading.main_thread():
-        raise RuntimeError("can't start new thread")
-    return _start_thread(*given)
 
 
 def opened(place: list[str], patience: float) -> Store:
@@ -81,8 +62,8 @@ def titles(session: Session) -> list[str]:
 
 
 class Worker:
-    def __init__(self, script: Script) -> None:
-        self._script = script
+    def __init__(self, script: Script, answers: Connection) -> None:
+        self._script, self._answers, self._sending = script, answers, threading.Lock()
         self._store = opened(script["place"], script["patience"])
         self._kept: dict[str, Session] = {}
         self._order = count()
@@ -122,15 +103,11 @@ class Worker:
         for call in calls:
             await asyncio.sleep(max(0, began + call["at"] / 1_000 - time.monotonic()))
             tasks.append(asyncio.create_task(self._one(call, places)))
-        if not self._script["leaves"]:
-            await asyncio.gather(*tasks)
+        await asyncio.gather(*tasks)
 
     async def _one(self, call: Call, places: asyncio.Semaphore) -> None:
-        try:
-            async with places:
-                await self._answered(call)
-        except asyncio.CancelledError:  # the loop ends
-            pass
+        async with places:
+            await self._answered(call)
 
     async def _answered(self, call: Call) -> None:
         fate, after = call["fate"], call["after"] / 1_000
@@ -142,45 +119,29 @@ class Worker:
         }
         arguments = {"steps": [{"title": title(call["number"])}]}
         task = asyncio.create_task(self._toolbox.acall("planning_add_step", arguments))
-        if fate == "no thread":
-            _refusing.add(call["number"])
         try:
-            if fate in {"cancel", "cancel twice"}:
+            if fate == "cancel":
                 await asyncio.wait([task], timeout=after)
                 task.cancel()
-                await asyncio.sleep(0)
-                if fate == "cancel twice":
-                    task.cancel()
                 result = await task
-            elif fate == "timeout":
-                async with asyncio.timeout(after):
-                    result = await task
             else:
-                result = await task
+                async with asyncio.timeout(after if fate == "timeout" else None):
+                    result = await task
             answer |= {"how": "made" if result.success else "refused", "message": result.message}
         except (asyncio.CancelledError, TimeoutError):
-            answer["how"] = "cancelled"
-            if not task.done():
-                answer["how"] = "left"  # the loop ends
-                raise
+            answer |= {"how": "cancelled", "there": title(call["number"]) in titles(self._session())}
         except BaseException as error:
             answer |= {"how": "raised", "message": repr(error)}
             raise
         finally:
-            _refusing.discard(call["number"])
-            answer["ended"] = time.monotonic()
-            if answer["how"] == "cancelled":
-                answer["there"] = title(call["number"]) in titles(self._session())
-            say(**answer)
+            with self._sending:
+                self._answers.send({**answer, "ended": time.monotonic()})
 
 
-def main() -> None:
-    _thread.start_new_thread = start_thread
+def main(scripts: Connection) -> None:
+    """Run the scripts that come; each ends with None."""
     pool._IDLE = 0.02  # threads end often, and are started often
-    for line in sys.stdin:
-        Worker(json.loads(line)).run()
-        say(done=True)
-
-
-if __name__ == "__main__":
-    main()
+    with suppress(EOFError):
+        while True:
+            Worker(scripts.recv(), scripts).run()
+            scripts.send(None)

@@ -1,4 +1,4 @@
-"""The file of a store: whose it is, how it is opened, older formats, and what SQLite's tools leave."""
+"""The file of a store: whose it is, how it is opened, older formats, SQLite's tools; addresses as shown."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from store_places import BUSY, SETUP, lived, open_session, planned, states_of, s
 from planning import Plan
 from planning.tools.ledger import ToolCall
 from session import Rewound, StoreError
+from session.address import database_of, hide_secrets, is_address, show_address
 from session.stores import SqliteStore, StoreBusy
 from session.stores import sqlite_file as files
 
@@ -410,3 +411,100 @@ def test_two_processes_that_open_it_at_once_migrate_it_once(old: Path) -> None:
     )
     with ThreadPoolExecutor(3) as threads:
         assert list(threads.map(printed, [program] * 3, [old] * 3)) == ["6\n"] * 3
+
+
+# Addresses of stores as messages show them
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at postgresql://ann:secret@h/d: no", "at postgresql://h/d: no"),
+        ("at //ann@h/d", "at //h/d"),
+        ("ann:secret@h is not a file", "h is not a file"),
+        ("/data/a:b@c/plans.db is not a file", "/data/a:b@c/plans.db is not a file"),
+        ("mail ann@h", "mail ann@h"),
+        ("write postgresql://USER:PASSWORD@HOST:PORT/DATABASE", "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE"),
+        ("host=h password=secret dbname=d", "host=h password=... dbname=d"),
+        ("host=h password = 'se cret' dbname=d", "host=h password = ... dbname=d"),
+        ("postgresql://h/d?sslPassword=secret&a=b", "postgresql://h/d?sslPassword=...&a=b"),
+    ],
+)  # fmt: skip
+def test_a_message_hides_users_and_passwords(text: str, shown: str) -> None:
+    assert hide_secrets(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("postgresql://ann:secret@h:5432/d?schema=a&sslmode=require",
+         "postgresql://h:5432/d?schema=a&sslmode=require"),
+        ("postgresql://h/d?connect_timeout=3&target_session_attrs=any",
+         "postgresql://h/d?connect_timeout=3&target_session_attrs=any"),
+        ("postgresql://h/d?schema=a&password=secret", "postgresql://h/d"),
+        ("Postgres://[::1]:5,k.l/d", "Postgres://[::1]:5,k.l/d"),
+        ("my+sql://a@b@c", "my+sql://..."),
+        ("a b://h", "..."),
+        ("postgresql://h/d e", "postgresql://..."),
+        ("host='h' port=5432 dbname='d' password='se cret'", "postgresql://h:5432/d"),
+        ("hostaddr=1.2.3.4 host=h dbname=d", "postgresql://1.2.3.4/d"),
+        ("host=h dbname='a b'", "postgresql://..."),
+        ("host=h dbname=d more", "postgresql://..."),
+        ("dbname=d", "postgresql:///d"),
+        ("garbage", "..."),
+    ],
+)  # fmt: skip
+def test_an_address_is_shown_by_its_host_its_port_and_its_database(place: str, shown: str) -> None:
+    assert show_address(place) == shown
+
+
+ADDRESSES = (
+    "host = h",
+    "  dbname=d",
+    "x host=h",
+    "a=1 b=2",
+    "postgresql://",
+    "ann:word@h",
+    "pg:/h",
+    "x\nsslmode=a",
+)
+PATHS = (
+    "plans.db",
+    "a=b.db",
+    "/a/host=h.db",
+    "hosts=h",
+    "C:\\x",
+    "file:plans.db",
+    "sub/a://b",
+    "a@b",
+    "p:/h",
+)
+
+
+def test_an_address_is_known_from_a_path() -> None:
+    assert [each for each in (*ADDRESSES, *PATHS) if is_address(each)] == [*ADDRESSES]
+
+
+@pytest.mark.parametrize(
+    ("place", "database"),
+    [
+        ("postgresql://h/d", ("postgresql://h/d", "sessions")),
+        ("Postgres://h/d?schema=a%20b&x=1&y=2", ("postgres://h/d?x=1&y=2", "a b")),
+        ("postgresql://h/d?schema=a&schema=b", ("postgresql://h/d", "b")),
+        ("host=h dbname=d", ("host=h dbname=d", "sessions")),
+    ],
+)
+def test_an_address_names_a_database_and_the_schema_in_it(place: str, database: tuple[str, str]) -> None:
+    assert database_of(place) == database
+
+
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [("mysql+x://ann:secret@h/d", "mysql+x://"), ("a b://h", "this place"), ("h", "this place")],
+)
+def test_an_address_of_something_else_is_refused(place: str, shown: str) -> None:
+    with pytest.raises(StoreError) as refused:
+        database_of(place)
+    assert str(refused.value) == (
+        f"stores at {shown} are not supported; give a SQLite file, or postgresql://HOST/DATABASE"
+    )

@@ -156,6 +156,19 @@ def test_a_full_disk_refuses_and_nothing_has_changed(path: Path) -> None:
     assert (session.version, store.verify("run-7")) == (version + 1, version + 1)
 
 
+def test_compacting_gives_the_space_of_deleted_sessions_back(path: Path) -> None:
+    store = SqliteStore(path)
+    kept = open_session(store)
+    kept.dispatch(Note("kept"))
+    open_session(store, "big").dispatch(Note("x" * 5_000_000))
+    store.delete("big")
+    assert path.stat().st_size > 5_000_000
+    store.compact()
+    assert sum(each.stat().st_size for each in path.parent.iterdir()) < 200_000
+    kept.dispatch(Note("after"))
+    assert store.verify("run-7") == 2
+
+
 def test_a_file_that_is_gone_refuses_and_is_not_made_anew(path: Path) -> None:
     session, toolbox = on_file(path)
     toolbox.invoke("planning_setup_plan", SETUP)

@@ -34,7 +34,16 @@ from store_places import (
 )
 
 from planning import NewPlanStep, Plan, SetupPlan, register_plan
-from session import InProcessEventBus, Session, SessionEvent, StoreError, append, select_latest, stored
+from session import (
+    InProcessEventBus,
+    Session,
+    SessionEvent,
+    StoreError,
+    append,
+    replay,
+    select_latest,
+    stored,
+)
 from session.events import SessionId
 from session.stores import Checkpoint, MemoryStore, PostgresStore, SqliteStore, copy_session
 from session.stores.chain import StoredSession
@@ -124,14 +133,21 @@ def test_checkpoints_are_further_apart_as_they_grow_however_the_session_is_opene
     assert [each.version for each in found][::-1] == [4, 8, 12, 18, 27, 40]
 
 
-def test_what_was_read_of_the_store_is_remembered(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("limits", "again"), [({}, 0), ({"_REMEMBERED": 8}, 20), ({"_MOST_REMEMBERED": 500}, 20)]
+)
+def test_what_was_read_of_the_store_is_remembered_up_to_a_limit(
+    path: Path, limits: dict[str, int], again: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, limit in limits.items():
+        monkeypatch.setattr(replay, name, limit)
     session = open_session(SqliteStore(path))
     for number in range(20):
         session.dispatch(Note(str(number)))
     store = Counting(path)
     there = open_session(store)
     history, read = there.history(), store.read
-    assert (there.history(), len(history), store.read) == (history, 20, read)
+    assert (there.history(), len(history), store.read) == (history, 20, read + again)
 
 
 def test_a_durable_mark_is_six_statements(tmp_path: Path) -> None:
@@ -281,10 +297,16 @@ def test_what_was_lost_by_restoring_a_copy_is_in_no_version(store: Counting, pat
     with closing(SqliteStore(path.with_name("copy.db"))) as copy, closing(SqliteStore(path)) as other:
         copy_session(store, copy, "run-7")
         request(store, "add_step", steps=["lost"])
+        lost = planned(store)[0]
+        assert titles(lost) == ["a", "lost"]
+        watch = store.watch("run-7", after=0, timeout=0)
+        assert [change.version for change in watch] == [1, 2]
         other.delete("run-7")
         copy_session(copy, other, "run-7")
         for title in ("kept", "last"):
             request(other, "add_step", steps=[title])
+    for look in (lost.refresh, watch.poll):
+        assert refused(look) == "session 'run-7' was replaced by another: open it again"
     session = planned(store)[0]
     assert [titles(session, version) for version in (2, 3)] == [["a", "kept"], ["a", "kept", "last"]]
     session.rewind(2)
@@ -311,24 +333,6 @@ def test_so_many_sessions_stay_warm_and_no_more(store: Counting, monkeypatch: py
         register_plan(session)
         session.dispatch(SetupPlan("o"))
     assert list(store.warm) == ["d", "e", "c"]
-
-
-def test_in_an_event_loop_any_session_opens_without_asking_the_store(store: Counting, path: Path) -> None:
-    with closing(SqliteStore(path)) as other:
-        request(other, "setup_plan", objective="o", initial_steps=["a"])
-
-    async def main() -> tuple[str, str]:
-        asked = store.asked
-        _, toolbox = planned(store)
-        assert store.asked == asked
-        added = await toolbox.acall("planning_add_step", {"steps": ["b"]})
-        _, toolbox = planned(store, "bob")
-        return added.message, (await toolbox.acall("planning_add_step", {"steps": ["b"]})).message
-
-    assert asyncio.run(main()) == (
-        "Added S002.",
-        "Refused, nothing changed. no plan yet; call planning_setup_plan first",
-    )
 
 
 class Trips(PostgresStore):

@@ -97,6 +97,9 @@ def test_refresh_takes_over_what_another_process_did_and_announces_each_commit_o
     assert [(each.version, each.origin) for each in heard[3:]] == [(7, "store"), (9, "session")]
     before_and_after = [(each.before, each.after) for each in heard]
     assert [after for _, after in before_and_after[:-1]] == [before for before, _ in before_and_after[1:]]
+    mark(there, "S003", "blocked")
+    assert here.find_call("nobody's") is None
+    assert [(each.version, each.origin) for each in heard[5:]] == [(10, "store")]
 
 
 def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place: Place) -> None:
@@ -128,9 +131,15 @@ def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None
 
         with here.transaction() as opened:
             opened.dispatch(Note("1"))
-            refusals = [*elsewhere(lambda: there.dispatch(Note("lost"))), *elsewhere(impatient)]
+            works = [
+                lambda: there.dispatch(Note("lost")),
+                impatient,
+                lambda: here.refresh(timeout=0),
+                lambda: here.publish(Ping(1), timeout=0),
+            ]
+            refusals = [each for work in works for each in elsewhere(work)]
         assert [(type(each), str(each)) for each in refusals] == [
-            (StoreBusy, BUSY.format(seconds)) for seconds in (place.timeout, 0)
+            (StoreBusy, BUSY.format(seconds)) for seconds in (place.timeout, 0, 0, 0)
         ]
     for number, session in ((2, there), (3, here)):
         session.dispatch(Note(str(number)))
@@ -161,6 +170,7 @@ def test_transactions_of_two_sessions_of_one_place_are_not_nested(place: Place) 
         lambda: store.claim("x", "y"),
         lambda: store.delete("elsewhere"),
         elsewhere.fork,
+        *([store.compact] if isinstance(store, SqliteStore) else []),
     ]
     for other in others:
         with outer.transaction() as opened:
@@ -389,6 +399,17 @@ def test_watching_in_async_code_ends_by_time_and_by_leaving(place: Place) -> Non
 
     assert asyncio.run(some(0, 1000)) == list(range(1, 21))
     assert asyncio.run(some(15, 2)) == [16, 17]
+
+
+def test_work_inside_a_transaction_of_its_task_is_done_at_once_and_sees_it(place: Place) -> None:
+    session = open_session(place.open())
+
+    async def main() -> list[str]:
+        with session.transaction() as transaction:
+            transaction.dispatch(Note("open"))
+            return await session.run_in_worker(lambda: texts(session))
+
+    assert asyncio.run(main()) == ["open"]
 
 
 def test_a_version_that_the_session_does_not_have_is_refused(place: Place) -> None:

@@ -1,23 +1,24 @@
-"""Values of every kind in every store: what comes back is equal, or it is refused when it is dispatched.
-
-Over 600 lines, because its tests share one table of values.
-"""
+"""Values of every kind in every store: what comes back is equal, or it is refused when it is dispatched."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from enum import Enum, IntEnum
+from fractions import Fraction
+from ipaddress import ip_address
 from itertools import count, product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import attrs
 import pytest
-from codec_records import Checked
+from codec_records import Checked, Unresolved
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, field_serializer
@@ -36,7 +37,7 @@ from session import (
     stored,
 )
 from session.changes import DEEPEST
-from session.json_form import JsonForms, JsonTooLarge, NoJsonForm, json_form
+from session.json_form import JsonForms, JsonTooLarge, NoJsonForm, field_names, json_form
 from session.stores import MemoryStore
 
 
@@ -100,8 +101,7 @@ class Said(SessionEvent):
 
 def of_values(place: Place) -> Session:
     session = Session(session_id="values", store=place.open())
-    for kind in (Thing, int):
-        session.register_reducer(kind, append)
+    session.register_reducer(Thing, append)
     session.register_types(Inner, Colour, Level, Said)
     return session
 
@@ -156,9 +156,28 @@ def test_odd_values_and_plain_ones_come_back_as_they_were(place: Place) -> None:
         -0.0,
     ]
     check_that_values_come_back(place, odd)
-    session = of_values(place)
-    session.dispatch(5)
-    assert of_values(place).select_all(int) == (5,)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(5, 0.5, True, "a", [1], (1, 2), {"a": 1}, {1: 2}, {1}, frozenset({1}), UUID(int=7)),
+        *(date(2024, 5, 6), time(7, 8), datetime(2024, 5, 6, tzinfo=UTC), Decimal("1.50"), Level.LOW),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_plain_value_with_a_reducer_is_reduced_again_where_it_is_read(value: object) -> None:
+    place, kind = MemoryPlace(Path()), type(value)
+
+    def opened() -> Session:
+        session = Session(session_id="a", store=place.open())
+        session.register_reducer(kind, append)
+        return session
+
+    opened().dispatch(value)
+    opened().publish(ToolInvoked("tool", None, None, value))
+    (first, second) = opened().select_all(kind)
+    assert (first, type(first), second, type(second)) == (value, kind, value, kind)
 
 
 TOO_DEEP = "nested more than 128 levels deep"
@@ -220,9 +239,21 @@ class Unwritten:
         return "unwritten"
 
 
+class Spelled:
+    """An object that has no JSON form, but a repr of its own."""
+
+    def __repr__(self) -> str:
+        return "spelled"
+
+
+class SpelledToo(Spelled):
+    """One whose repr is its base's."""
+
+
 @pytest.mark.parametrize(
     ("value", "kept"),
     [
+        ([Spelled(), SpelledToo()], ["spelled", "spelled"]),
         (Path("a/b"), "a/b"),
         ([timedelta(hours=1), b"x", 1j, float("inf")], ["1:00:00", "x", "1j", "inf"]),
         ({"given": Unwritten()}, {"given": "unwritten"}),
@@ -232,7 +263,7 @@ class Unwritten:
         ({(Path("a"),): 1}, [[("a",), 1]]),
         ({Colour.RED}, ["red"]),
     ],
-    ids=["path", "list", "dict", "set", "frozenset", "keys", "tuple key", "enum"],
+    ids=["repr", "path", "list", "dict", "set", "frozenset", "keys", "tuple key", "enum"],
 )
 def test_what_an_event_tells_is_kept_as_text_where_it_has_no_json_form(
     place: Place, value: object, kept: object
@@ -244,6 +275,16 @@ def test_what_an_event_tells_is_kept_as_text_where_it_has_no_json_form(
     (said,) = there.select_all(Said)
     assert strict(said.what) == strict(kept)
     assert there.history()[0].events == (said,)
+
+
+def test_who_made_a_change_is_text(place: Place) -> None:
+    session = open_session(place.open())
+    for name in ("actor", "call_id"):
+        given: Any = {name: 5}
+        with pytest.raises(StoreError) as error, session.transaction(**given) as transaction:
+            transaction.dispatch(Note("never"))
+        assert str(error.value) == f"the change cannot be stored: its {name} must be text, got 5"
+    assert (session.version, texts(session)) == (0, [])
 
 
 def test_an_event_with_what_has_no_text_of_its_own_is_refused_by_name(place: Place) -> None:
@@ -259,6 +300,20 @@ def test_an_event_with_a_set_of_a_type_that_is_not_registered_there_can_be_read(
     there = open_session(place.open(), "values")
     there.register_types(Said)
     assert there.select_all(Said)[0].what == [{"is": "red"}]
+
+
+def test_an_event_with_a_record_that_its_type_refuses_by_now_has_its_fields(place: Place) -> None:
+    _registered(of_values(place)).publish(Said(Even(2)))
+    assert _registered(of_values(place)).select_all(Said)[0].what == {"number": 3}
+
+
+def test_a_class_whose_hints_cannot_be_read_can_be_registered_and_its_values_are_refused() -> None:
+    session = of_values(MemoryPlace(Path()))
+    session.register_types(Unresolved)
+    assert refused(lambda: session.dispatch(Thing(Unresolved(1)))) == (
+        "Thing.value: a codec_records:Unresolved cannot be written here: give its field an exact type hint, "
+        "or pass the class to session.register_types"
+    )
 
 
 # Values of a program's own
@@ -300,15 +355,27 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class Uncompared:
+    """A record with a field that its constructor does not take, and that is not compared."""
+
+    count: int = field(default_factory=count().__next__, init=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Due:
     at: datetime | None = None
 
 
+TOO_LONG = (
+    "Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to "
+    "increase the limit"
+)
 NOT_A_TIME = "Due.at: expected datetime.datetime | None, got "
 MADE: dict[str, tuple[Callable[[], object], str]] = {
     "nan": (lambda: Thing(float("nan")), f"Thing.value: nan {NO_FORM}"),
     "another type": (lambda: Make("x"), "the slice Thing contains Make(what='x'), which is not one"),
     "a number": (lambda: 5, "the slice Thing contains 5, which is not one"),
+    "a long number": (lambda: Thing(10**5_000), f"the change cannot be stored: {TOO_LONG}"),
     "deep": (lambda: Thing(nested(200)), f"the change cannot be stored: it is {TOO_DEEP}"),
     "very deep": (lambda: Thing(nested(50_000)), "an item of the slice Thing is nested too deep"),
     "a time as text": (lambda: Due("soon"), f"{NOT_A_TIME}'soon'"),  # type: ignore[arg-type]
@@ -361,6 +428,15 @@ def test_a_record_that_is_not_built_again_as_it_is_is_refused(value: object, mes
     assert session.version == 0
 
 
+def test_a_field_that_is_not_compared_may_differ_when_it_is_read_back() -> None:
+    store = MemoryStore()
+    session = Session(session_id="a", store=store)
+    session.register_reducer(Uncompared, append)
+    session.dispatch(Uncompared())
+    assert session.select_all(Uncompared) == (Uncompared(),)
+    assert store.verify("a") == 1
+
+
 # Events
 
 
@@ -372,6 +448,11 @@ class Stranger:
 
 class Shade(Enum):
     DARK = "dark"
+
+
+class Pair(NamedTuple):
+    one: int
+    two: int
 
 
 class Model(BaseModel):
@@ -407,6 +488,15 @@ def test_arguments_and_results_of_types_that_are_not_registered_keep_their_field
 
 def test_the_json_form_of_keys_and_the_bytes_that_forms_may_take() -> None:
     assert json_form({Shade.DARK: 1, (1, 2): 2, 5: 3}) == {"dark": 1, "(1, 2)": 2, "5": 3}
+    records: list[object] = [Model(name="x"), Stranger("x"), Raised(1), Pair(1, 2), 5, []]
+    assert [field_names(each) for each in records] == [
+        *(("name",), ("name", "inner"), ("count",), ("one", "two"), None, None)
+    ]
+    texts = [date(2024, 5, 6), time(7, 8), UTC, UUID(int=7), Decimal("1.50"), Fraction(1, 3)]
+    assert json_form([*texts, ip_address("10.0.0.1"), ip_address("::1")]) == [
+        *("2024-05-06", "07:08:00", "UTC", "00000000-0000-0000-0000-000000000007", "1.50", "1/3"),
+        *("10.0.0.1", "::1"),
+    ]
     assert json_form([10**3_000 - 1, 10**3_000]) == [10**3_000 - 1, hex(10**3_000)]
     measured = JsonForms(strict=False, limit=1_000)
     assert measured.of(bytearray(b"a\xff")) == r"a\xff"

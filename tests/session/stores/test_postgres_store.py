@@ -1,25 +1,33 @@
-"""What a PostgreSQL store says when the server fails, and that it goes on afterwards."""
+"""A PostgreSQL store: what it says when the server fails, and several processes, threads and forks on it."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 from unittest.mock import Mock
+from urllib.parse import quote
 
 import psycopg
 import pytest
 from cutting_proxy import cutting
-from postgres_server import ESCAPED, PASSWORD, PostgresServer, running
-from session_records import Note, elsewhere, give_up
+from postgres_server import ESCAPED, PASSWORD, PostgresServer, running, schema_for
+from psycopg_pool import ConnectionPool
+from session_records import Note, Ping, elsewhere, give_up
 from store_places import BUSY, PLAN, call, open_session, refused
 
 from session import Session, StoreError
-from session.stores import PostgresStore
+from session.stores import MemoryStore, PostgresStore, copy_session
 from session.stores.postgres_link import ended_at
 
 pytestmark = pytest.mark.postgres
@@ -98,22 +106,6 @@ def test_a_server_that_is_away_is_an_error_and_what_comes_after_needs_no_reopeni
     pg.server.start()
     session.dispatch(Note("second"))
     assert (session.version, pg.store.verify("run-7")) == (2, 2)
-
-
-def test_a_commit_that_cannot_be_looked_for_is_unknown_until_it_is_settled(pg: Pg) -> None:
-    session = begun(pg)
-    with pytest.raises(StoreError) as caught, session.transaction() as transaction:
-        transaction.dispatch(Note("lost"))
-        pg.server.stop(signal.SIGQUIT)
-    assert (str(caught.value), caught.value.outcome) == (pg.cannot(ENDED), "unknown")
-    pg.server.start()
-    assert refused(lambda: session.dispatch(Note("early"))) == (
-        "it is not known whether the last change was written: call session.refresh() when the store can be "
-        "reached"
-    )
-    assert session.refresh() == 1
-    session.dispatch(Note("second"))
-    assert session.version == 2
 
 
 READS: dict[str, Callable[[PostgresStore, Session], object]] = {
@@ -403,8 +395,8 @@ def test_a_text_that_the_database_cannot_hold_is_refused_and_nothing_changes(pg:
 
 def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
     with pytest.raises(TypeError) as wrong:
-        PostgresStore(None)
-    assert str(wrong.value) == "a store needs an address or a psycopg_pool.ConnectionPool, got None"
+        PostgresStore(5)
+    assert str(wrong.value) == "a store needs an address or a psycopg_pool.ConnectionPool, got 5"
     for options, message in (
         ({"schema": "a$b"}, "schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'"),
         ({"schema": ""}, "schema must be 1 to 63 bytes of text without $ % ? { }, got ''"),
@@ -454,3 +446,140 @@ def test_a_limit_that_ctrl_c_left_behind_takes_no_other_limit_away() -> None:
         left.__exit__(None, None, None)
         assert connection.wait is limit
     assert vars(connection) == {}
+
+
+# Several processes
+
+
+@pytest.fixture
+def schema(tmp_path: Path, postgres: PostgresServer) -> str:
+    return schema_for(tmp_path)
+
+
+@pytest.fixture
+def store(postgres: PostgresServer, schema: str) -> Iterator[PostgresStore]:
+    store = PostgresStore(postgres.conninfo, schema=schema)
+    yield store
+    store.close()
+
+
+def test_sessions_do_not_wait_for_each_other(store: PostgresStore) -> None:
+    one, two = (open_session(store, name) for name in ("one", "two"))
+    with one.transaction() as transaction:
+        transaction.dispatch(Ping(1))
+        assert (elsewhere(lambda: two.dispatch(Ping(1))), two.version) == ([None], 1)
+    assert one.version == 1
+
+
+def test_a_change_that_no_notification_tells_of_is_found(
+    postgres: PostgresServer, store: PostgresStore, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = PostgresStore(postgres.conninfo, schema=schema)
+    monkeypatch.setattr(there._listener, "_channel", "another")
+    monkeypatch.setattr("session.stores.postgres._POLLED", 0.1)
+    watch = there.watch("run-7", timeout=20)
+    threading.Timer(0.05, open_session(store).dispatch, args=(Ping(1),)).start()
+    assert next(watch).version == 1
+    watch.close()
+
+
+def test_a_watch_hears_at_once_of_a_session_that_is_restored_or_deleted(
+    postgres: PostgresServer, store: PostgresStore, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("session.stores.postgres._POLLED", 60)
+    source = MemoryStore()
+    open_session(source).dispatch(Ping(1))
+    watch = PostgresStore(postgres.conninfo, schema=schema).watch("run-7")
+    with ThreadPoolExecutor(1) as thread, closing(watch):
+        found = thread.submit(next, watch)
+        time.sleep(0.3)  # it waits by then
+        copy_session(source, store, "run-7")
+        assert found.result(20).version == 1
+        found = thread.submit(next, watch)
+        time.sleep(0.1)
+        store.delete("run-7")
+        with pytest.raises(StoreError, match=r"^session 'run-7' was deleted$"):
+            found.result(20)
+
+
+@pytest.mark.slow
+def test_watches_go_on_after_the_server_was_away(schema: str) -> None:
+    with running() as server:
+        store = PostgresStore(server.conninfo, schema=schema)
+        store.create()
+        watch, session = store.watch("run-7", timeout=20), open_session(store)
+        session.dispatch(Ping(1))
+        assert next(watch).version == 1
+        server.stop()
+        with pytest.raises(StoreError, match="check whether it runs, and try again"):
+            next(watch)
+        server.start()
+        session.dispatch(Ping(2))
+        assert next(watch).version == 2
+        watch.close()
+
+
+def test_watches_of_tasks_share_one_thread_and_hear_at_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("session.stores.postgres._POLLED", 60)
+    before = {*threading.enumerate()}
+
+    async def seen() -> list[list[int]]:
+        async def follow() -> list[int]:
+            found = []
+            async for change in store.awatch("run-7", after=0, timeout=20):
+                found.append(change.version)
+                if len(found) == 2:
+                    break
+            return found
+
+        tasks = [asyncio.create_task(follow()) for _ in range(40)]
+        session = await asyncio.to_thread(open_session, store)
+        for number in (1, 2):
+            await asyncio.sleep(0.05)
+            await session.run_in_worker(lambda number=number: session.dispatch(Ping(number)))  # type: ignore[misc]
+        started = [each for each in threading.enumerate() if each not in before and "watch" in each.name]
+        assert [(each.name, each.daemon) for each in started] == [("session watches", True)]
+        return list(await asyncio.gather(*tasks))
+
+    assert asyncio.run(seen()) == [[1, 2]] * 40
+
+
+def test_an_address_names_a_store_and_its_schema(postgres: PostgresServer, schema: str) -> None:
+    url = f"{postgres.url}?schema={quote(schema)}"
+    one, same = (Session(session_id="run-7", store=url) for _ in range(2))
+    assert one.store is same.store
+    one.publish(Ping(1))
+    assert (repr(one.store), same.version) == (
+        f"PostgresStore('postgresql://127.0.0.1:{postgres.port}/postgres', schema={schema!r})",
+        1,
+    )
+
+
+def test_a_pool_of_the_host_is_used_and_left_to_it(postgres: PostgresServer, schema: str) -> None:
+    with ConnectionPool(postgres.conninfo, min_size=1, max_size=2, open=True, timeout=5) as pool:
+        store = PostgresStore(pool, schema=schema)
+        assert repr(store) == (
+            f"PostgresStore('postgresql://{postgres.folder}:{postgres.port}/postgres', schema={schema!r})"
+        )
+        session = open_session(store)
+        session.dispatch(Ping(1))
+        watch = store.watch("run-7", after=0, timeout=20)
+        assert next(watch).version == 1
+        watch.close()
+        child = os.fork()
+        if not child:
+            message = refused(lambda: store.head("run-7"))
+            os._exit(0 if message.startswith("the pool belongs to the process that this one was") else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        store.close()
+        session.dispatch(Ping(2))
+        with ExitStack() as held:
+            for _ in range(2):
+                held.enter_context(pool.connection())
+            assert refused(lambda: PostgresStore(pool, schema=schema, timeout=0.2).head("run-7")) == (
+                "the pool has no connection after 0.2 s: check whether the server runs, whether it "
+                "accepts the user and password, and whether the pool is large enough"
+            )
+        assert store.verify("run-7") == 2

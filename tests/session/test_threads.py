@@ -1,0 +1,474 @@
+"""Locks that no exception leaves locked, threads that do the work of sessions in async code, and forks."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import os
+import threading
+from collections.abc import Generator
+from contextlib import ExitStack
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from interrupting import interrupt, points, shown
+from session_records import elsewhere, printed
+
+from session import Session, StoreError, ToolInvoked, pool
+from session.errors import StoreBusy
+from session.locks import Ending, Held, ProcessLock, scoped
+from session.pool import Pool
+
+
+def is_free(lock: ProcessLock) -> bool:
+    def take() -> bool:
+        held = Held(lock)
+        is_taken = lock.take(held, 0)
+        lock.give(held)
+        return is_taken
+
+    return elsewhere(take) == [True]
+
+
+def use(lock: ProcessLock, ended: list[str]) -> None:
+    @scoped
+    def scope() -> Generator[str, None, None]:
+        with lock.lock, Ending(lambda: ended.append("end")):
+            yield "given"
+
+    with scope() as given, lock.lock:
+        assert given == "given"
+
+
+@pytest.mark.interrupting
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_lock_is_free_at_once_wherever_an_exception_comes() -> None:
+    lock = ProcessLock()
+    use(lock, [])
+    found = points(partial(use, lock, []))
+    assert len(found) > 100
+    for point, time in found:
+        ended: list[str] = []
+        struck = interrupt(partial(use, lock, ended), point, time)
+        assert struck.is_raised, shown(point, time)
+        assert is_free(lock), shown(point, time)
+        assert len(ended) <= 2
+    assert lock.holders == {}
+
+
+def test_a_block_whose_end_was_cut_short_ends_again() -> None:
+    ends: list[int] = []
+
+    def end() -> None:
+        ends.append(len(ends))
+        if len(ends) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), Ending(end):
+        pass
+    assert ends == [0, 1]
+
+
+def test_those_that_wait_take_a_lock_in_the_order_in_which_they_came() -> None:
+    lock, order, threads = ProcessLock(), list[int](), list[threading.Thread]()
+
+    def take(number: int) -> None:
+        with lock.lock:
+            order.append(number)
+
+    with lock.lock:
+        for number in range(8):
+            threads.append(threading.Thread(target=take, args=(number,)))
+            threads[-1].start()
+            while len(lock.waiting) <= number:
+                sleep(0.001)
+    take(8)
+    for thread in threads:
+        thread.join()
+    assert order == list(range(9))
+
+
+def test_a_lock_that_is_not_free_in_time_is_refused_and_waits_no_more() -> None:
+    lock = ProcessLock()
+    with lock.lock:
+        (refusal,) = elsewhere(Held(lock, 0.01).__enter__)
+    assert (type(refusal), str(refusal)) == (
+        StoreBusy,
+        "another worker or program has been writing to the store for more than 0.01 s: try again",
+    )
+    assert not lock.waiting
+    assert is_free(lock)
+
+
+def test_a_thread_takes_its_lock_again_but_no_more_places_than_a_pool_has() -> None:
+    lock, pool = ProcessLock(), ProcessLock(2)
+    with lock.lock, lock.lock:
+        assert not is_free(lock)
+    with Held(pool, 0) as one, Held(pool, 0) as two:
+        assert {one.place, two.place} == {0, 1}
+        with pytest.raises(StoreBusy), Held(pool, 0):
+            pass
+    assert pool.holders == {}
+
+
+def test_a_wake_up_that_was_lost_costs_less_than_a_second() -> None:
+    lock = ProcessLock()
+    held = Held(lock)
+    lock.take(held)
+    thread = threading.Thread(target=use, args=(lock, []))
+    thread.start()
+    while not lock.waiting:
+        sleep(0.001)
+    del lock.holders[0]  # what Ctrl-C leaves between giving back and waking
+    started = monotonic()
+    thread.join()
+    assert monotonic() - started < 1
+
+
+@pytest.mark.parametrize("is_by_hand", [False, True])
+def test_a_transaction_can_be_entered_by_an_exit_stack_or_by_hand(*, is_by_hand: bool) -> None:
+    session, stack = Session(), ExitStack()
+    transaction = session.transaction()
+    entered = transaction.__enter__() if is_by_hand else stack.enter_context(transaction)
+    entered.publish(ToolInvoked("host", {}, None))
+    assert not is_free(session._state)
+    if is_by_hand:
+        transaction.__exit__(None, None, None)
+    stack.close()
+    assert session.version == 1
+    assert is_free(session._state)
+
+
+# Threads of async code
+
+HELD_UP = 0.02
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_HELD_UP", HELD_UP)
+
+
+def test_work_of_a_lane_is_done_in_order_with_the_callers_context() -> None:
+    who, done = ContextVar[int]("who"), list[tuple[int, int]]()
+    threads = Pool()
+
+    def work(number: int) -> int:
+        done.append((number, who.get()))
+        return number
+
+    async def ask(number: int) -> int:
+        who.set(number)
+        return await threads.run("lane", partial(work, number))
+
+    async def main() -> list[int]:
+        return await asyncio.gather(*map(ask, range(50)))
+
+    assert asyncio.run(main()) == list(range(50))
+    assert done == [(number, number) for number in range(50)]
+
+
+def test_lanes_take_turns() -> None:
+    threads, done, gate = Pool(), list[str](), threading.Event()
+
+    async def main() -> None:
+        first = [
+            threads.run("busy", gate.wait),
+            *(threads.run("busy", partial(done.append, "busy")) for _ in "abc"),
+        ]
+        tasks = [asyncio.ensure_future(each) for each in first]
+        await asyncio.sleep(0)
+        tasks += [
+            asyncio.ensure_future(threads.run(f"other {n}", partial(done.append, "other"))) for n in range(3)
+        ]
+        await asyncio.wait(tasks[4:])
+        gate.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(main())
+    assert done == ["other"] * 3 + ["busy"] * 3
+
+
+def test_lanes_that_are_held_up_keep_no_other_waiting_and_there_is_an_end_of_threads() -> None:
+    threads, gate = Pool(), threading.Event()
+
+    async def main() -> tuple[str, int]:
+        held = [asyncio.ensure_future(threads.run(n, gate.wait)) for n in range(20)]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(20):
+            said = await threads.run("other", lambda: "done")
+            held += [asyncio.ensure_future(threads.run(n, gate.wait)) for n in range(20, 60)]
+            while len(threads._began) < 32:
+                await asyncio.sleep(HELD_UP)
+        await asyncio.sleep(3 * HELD_UP)
+        most = len(threads._began)
+        gate.set()
+        await asyncio.gather(*held)
+        return said, most
+
+    assert asyncio.run(main()) == ("done", 32)
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_call_that_is_cancelled_is_not_made_or_is_waited_for(*, has_begun: bool) -> None:
+    threads, gate, begun, made = Pool(), threading.Event(), threading.Event(), list[str]()
+
+    def work() -> None:
+        begun.set()
+        gate.wait()
+        made.append("made")
+
+    async def main() -> None:
+        before = None if has_begun else asyncio.ensure_future(threads.run("lane", gate.wait))
+        call = asyncio.ensure_future(threads.run("lane", work))
+        while has_begun and not begun.is_set():
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
+        for _ in range(3):  # as anyio does, again and again
+            call.cancel()
+            await asyncio.sleep(0.001)
+        assert call.done() is not has_begun
+        gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert made == (["made"] if has_begun else [])
+        if before is not None:
+            await before
+        await threads.run("lane", lambda: None)
+
+    asyncio.run(main())
+    assert made == (["made"] if has_begun else [])
+
+
+def test_calls_whose_event_loop_has_ended_are_not_made() -> None:
+    threads, gate, begun, made = Pool(), threading.Event(), threading.Event(), list[str]()
+
+    def work() -> None:
+        begun.set()
+        gate.wait()
+
+    async def main() -> None:
+        calls = [
+            asyncio.ensure_future(threads.run("lane", each)) for each in (work, partial(made.append, "no"))
+        ]
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        threading.Timer(0.05, gate.set).start()
+        del calls
+
+    asyncio.run(main())
+    assert asyncio.run(threads.run("lane", lambda: made)) == []
+
+
+def refuse(*_: Any) -> int:
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_call_for_which_no_thread_can_be_started_is_refused_and_never_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads, made = Pool(), list[str]()
+
+    async def main() -> None:
+        monkeypatch.setattr("_thread.start_new_thread", refuse)
+        with pytest.raises(StoreError) as refused:
+            await threads.run("lane", partial(made.append, "refused"))
+        assert str(refused.value) == (
+            "no thread can be started for the store (can't start new thread): try again later"
+        )
+        monkeypatch.undo()
+        await threads.run("lane", partial(made.append, "again"))
+
+    asyncio.run(main())
+    assert made == ["again"]
+
+
+def test_a_thread_that_cannot_be_started_beside_others_refuses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads, gate, made = Pool(), threading.Event(), list[int]()
+
+    async def main() -> None:
+        await threads.run("lane", lambda: None)
+        monkeypatch.setattr("_thread.start_new_thread", refuse)
+        held = asyncio.ensure_future(threads.run("held", partial(gate.wait, 60)))
+        rest = [asyncio.ensure_future(threads.run(n, partial(made.append, n))) for n in range(3)]
+        await asyncio.sleep(3 * HELD_UP)
+        gate.set()
+        await asyncio.gather(held, *rest)
+
+    asyncio.run(main())
+    assert made == [0, 1, 2]
+
+
+def test_calls_at_once_start_no_more_threads_than_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, started, start = Pool(), list[object](), _thread.start_new_thread
+
+    def count(*given: Any) -> int:
+        started.append(given)
+        return start(*given)
+
+    async def main() -> None:
+        await asyncio.gather(*(threads.run(n, lambda: None) for n in range(2_000)))
+
+    monkeypatch.setattr("_thread.start_new_thread", count)
+    monkeypatch.setattr(pool, "_HELD_UP", 60)
+    asyncio.run(main())
+    assert len(started) == pool._AT_WORK
+
+
+def test_what_is_raised_is_raised_where_it_was_called() -> None:
+    def fail() -> None:
+        raise KeyError("no")
+
+    with pytest.raises(KeyError, match="no"):
+        asyncio.run(Pool().run("lane", fail))
+
+
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    threads = Pool()
+    asyncio.run(threads.run("lane", threading.get_ident))
+    if (child := os.fork()) == 0:
+        os._exit(asyncio.run(threads.run("lane", lambda: 7)))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+# A session in a forked child works, whatever the threads that did not come along were doing
+
+COMMON = f"""
+import os, signal, sys, threading, time, traceback
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from session import InProcessEventBus, Session, TransactionError, append
+from session_records import Count, Note, Ping, note_session, numbers, ping, texts
+
+def in_child(work):
+    pid = os.fork()
+    if not pid:
+        signal.alarm(30)  # what hangs ends
+        try:
+            work()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+def in_thread(hold):
+    entered, leave = threading.Event(), threading.Event()
+    thread = threading.Thread(target=hold, args=(entered, leave))
+    thread.start()
+    entered.wait()
+    return leave, thread
+
+def use(session):
+    heard = []
+    session.bus.subscribe(Ping, heard.append)
+    before = texts(session)
+    session.dispatch(Note("child"))
+    with session.transaction() as transaction:
+        transaction.publish(ping(session, 7))
+    session.register_reducer(Count, append)
+    assert texts(session) == [*before, "child"], texts(session)
+    assert numbers(session.select_all(Ping))[-1] == 7
+    assert numbers(heard) == [7], heard
+    assert texts(session.clone()) == [*before, "child"]
+    child = Session(parent=session, bus=session.bus)
+    child.close()
+
+session = note_session()
+session.dispatch(Note("committed"))
+"""
+
+HOLDERS = {
+    "a transaction": """
+def hold(entered, leave):
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("half"))
+        transaction.publish(ping(session, 1))
+        entered.set()
+        leave.wait()
+""",
+    "a subscriber": """
+def hold(entered, leave):
+    def slow(event):
+        if event.number != 7:
+            entered.set()
+            leave.wait()
+    session.bus.subscribe(Ping, slow)
+    with session.transaction() as transaction:
+        transaction.publish(ping(session, 1))
+        transaction.publish(ping(session, 2))
+""",
+    "the bus": """
+def hold(entered, leave):
+    class Slow:
+        def __call__(self, event): ...
+        def __eq__(self, other):
+            entered.set()
+            leave.wait()
+            return False
+        __hash__ = object.__hash__
+    session.bus.subscribe(Ping, Slow())
+    session.bus.unsubscribe(Ping, print)
+""",
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
+def test_a_child_works_with_the_last_commit_while_a_thread_was_inside(holder: str) -> None:
+    program = """
+leave, thread = in_thread(hold)
+print(in_child(lambda: use(session)))
+print(in_child(lambda: print(in_child(lambda: use(session)), flush=True)))
+leave.set()
+thread.join()
+use(session)
+print("done")
+"""
+    assert printed(COMMON + holder + program) == "0\n0\n0\ndone\n"
+
+
+def test_a_fork_inside_a_transaction_goes_on_with_it_in_both_processes() -> None:
+    program = """
+with session.transaction() as transaction:
+    transaction.dispatch(Note("before"))
+    pid = os.fork()
+    if not pid:
+        signal.alarm(30)
+    session.dispatch(Note("nested"))
+    transaction.dispatch(Note("child" if not pid else "parent"))
+if not pid:
+    print(texts(session), flush=True)
+    session.dispatch(Note("after"))
+    os._exit(0 if texts(session)[-1] == "after" else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), texts(session))
+"""
+    assert printed(COMMON + program) == (
+        "['committed', 'before', 'nested', 'child']\n0 ['committed', 'before', 'nested', 'parent']\n"
+    )
+
+
+def test_a_fork_inside_a_subscriber_goes_on_telling_in_both_processes() -> None:
+    program = """
+heard, pids = [], []
+
+def fork(event):
+    if event.number == 1:
+        pids.append(os.fork())
+        session.publish(ping(session, 3))
+    heard.append(event.number)
+
+session.bus.subscribe(Ping, fork)
+with session.transaction() as transaction:
+    transaction.publish(ping(session, 1))
+    transaction.publish(ping(session, 2))
+if not pids[0]:
+    print(heard, numbers(session.select_all(Ping)), flush=True)
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]), heard, numbers(session.select_all(Ping)))
+"""
+    assert printed(COMMON + program) == "[1, 2, 3] [1, 2, 3]\n0 [1, 2, 3] [1, 2, 3]\n"

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict
+from threading import Barrier
 from typing import Any
 
 from hypothesis import strategies as st
@@ -315,7 +316,23 @@ def toolbox_of(session: Session) -> Toolbox:
     return Toolbox(PlanningToolsSection(session=session).tools(), session=session)
 
 
-def play_in_process(place: list[str], calls: list[tuple[str, Any, dict[str, str]]]) -> list[tuple[bool, str]]:
+Sent = list[tuple[str, Any, dict[str, str]]]
+_at_once: list[Barrier] = []
+
+
+def start_at_once(barrier: Barrier) -> None:
+    """Let a process wait for the others of a pool before it plays."""
+    _at_once.append(barrier)
+
+
+def play_at_once(place: list[str], calls: Sent) -> list[tuple[bool, str]]:
+    """What calls give in a process that begins when the others do."""
+    for barrier in _at_once:
+        barrier.wait(60)
+    return play_in_process(place, calls)
+
+
+def play_in_process(place: list[str], calls: Sent) -> list[tuple[bool, str]]:
     """What calls give in another process, which opens the store of a place."""
     with closing(opened(place, patience=30)) as store:
         box = toolbox_of(Session(session_id="shop", store=store))

@@ -90,7 +90,7 @@ def _has(node: Any, key: str) -> bool:
 def _reads_input(node: Any) -> bool:
     """True if a function of a core schema is given values before they are validated, at any depth."""
     if isinstance(node, Mapping):
-        return node.get("type") in _READING or any(map(_reads_input, node.values()))
+        return str(node.get("type")) in _READING or any(map(_reads_input, node.values()))
     return isinstance(node, (list, tuple)) and any(map(_reads_input, node))
 
 

@@ -171,8 +171,9 @@ def test_arguments_that_cannot_be_read_are_judged_by_the_plan_of_their_own_sessi
 def test_the_plan_is_read_also_from_a_store_that_takes_no_change() -> None:
     store = MemoryStore()
     session = Session(session_id="s", store=store)
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-    steps = [{"title": "Look"}]
+    section = PlanningToolsSection(session=session, policy=PlanPolicy(dependencies=True))
+    toolbox = Toolbox(section.tools(), session=session)
+    steps = [{"title": "Look"}, {"title": "Leap", "depends_on": ["S001"]}]
     toolbox.call("planning_setup_plan", {"objective": "One", "initial_steps": steps})
     version = session.version
     with pytest.MonkeyPatch.context() as full:
@@ -180,7 +181,7 @@ def test_the_plan_is_read_also_from_a_store_that_takes_no_change() -> None:
         result = toolbox.call("planning_read_plan")
         assert (result.success, result.message, result.value) == (
             True,
-            "One (active, 0 of 1 done)\nS001 pending: Look",
+            "One (active, 0 of 2 done)\nS001 pending: Look\nS002 pending, after S001: Leap",
             session.select_latest(Plan),
         )
         assert (session.version, 0 < result.elapsed < 20) == (version, True)

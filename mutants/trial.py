@@ -48,6 +48,7 @@ _ARGUMENTS = (
 _NOTICED, _UNNOTICED, _TO_IMPORT = 1, 0, 3
 _NO_TESTS, _MOST_MEMORY, _FIRST_FILES = 5, 6 * 2**30, 3
 _MOST_IMPORTED = 15.0  # seconds of tests with a module that is changed at import
+_LONGEST = 20  # lines of an expression
 _LATER = 3  # times as long on the second try of what is late: the machine may have been busy
 TABLES = ["tests/test_data_classes.py", "tests/test_public_api.py"]
 """Tests of what is declared anywhere: they look at what the import has made."""
@@ -67,7 +68,10 @@ class Reach:
     def near(self, mutant: Mutant) -> set[str]:
         """The tests that run the changed lines."""
         lines, (first, last) = self.tests[str(mutant.path)], mutant.lines
-        return set[str]().union(*(lines[line] for line in range(first, last + 1) if line in lines))
+        found = set[str]().union(*(lines[line] for line in range(first, last + 1) if line in lines))
+        # Not each line of an expression over several is recorded: the one before it is.
+        before = (line for line in range(first - 1, first - _LONGEST, -1) if line in lines)
+        return found or (lines[next(before, first)] if mutant.is_in_function else set())
 
     def runs_at_import(self, mutant: Mutant) -> bool:
         """Whether a change may be noticed only where the module is imported with it."""

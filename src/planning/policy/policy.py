@@ -13,9 +13,7 @@ import attrs
 from planning.plan.commands import (
     AddStep,
     MarkStep,
-    MoveStep,
     NewPlanStep,
-    RemoveStep,
     SetupPlan,
     UpdateStep,
 )
@@ -200,8 +198,6 @@ def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, rules
         "planning_add_step": _extend(AddStep, rules, steps=(several, MISSING, repair)),
         "planning_update_step": _extend(UpdateStep, rules),
         "planning_mark_step": _batch(mark, rules) if is_batched else mark,
-        "planning_remove_step": _extend(RemoveStep, rules),
-        "planning_move_step": _extend(MoveStep, rules),
     })  # fmt: skip
 
 

@@ -251,8 +251,7 @@ def _report_mark(marked: str, last: MarkStep, plan: Plan, facts: PlanFacts | Non
         return f"{marked} Plan completed."
     if last.status not in _CLOSED:
         return marked
-    index = index_of(plan.steps, last.step_id)
-    return f"{marked} {_next(plan, 0 if index is None else index, facts)}"
+    return f"{marked} {_next(plan, index_of(plan.steps, last.step_id) or 0, facts)}"
 
 
 def _report_removal(command: RemoveStep, plan: Plan, facts: PlanFacts | None) -> str:

@@ -167,6 +167,13 @@ def test_a_text_is_fitted_to_one_line_with_a_sign_where_it_is_cut(text: str, fit
     assert fitted(text, TITLE) == fit
 
 
+@pytest.mark.parametrize("text", ["ascii", "unicode"])
+def test_the_outcome_in_the_note_of_a_step_has_two_hundred_characters(text: str) -> None:
+    rule = rules_for(text).outcome
+    assert fitted("x" * 200, rule) == "x" * 200
+    assert fitted("x" * 201, rule) == f"{'x' * 197}..."
+
+
 @pytest.mark.parametrize("filler", ["x", " ", "\u00e9"])
 def test_what_is_cut_off_is_not_looked_at(filler: str) -> None:
     def cost(length: int) -> int:

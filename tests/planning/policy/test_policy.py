@@ -111,8 +111,8 @@ WRONG_STEP = (
     ("steps", "reply"),
     [
         (["Look", {"title": "Leap", "depends_on": 1}], "Plan set: S001 to S002. Next: S001 Look"),
-        ([None], f"{WRONG_STEP} null"),
-        ([["Look"]], f"{WRONG_STEP} an array"),
+        ([None], f"{WRONG_STEP}null"),
+        ([["Look"]], f"{WRONG_STEP}an array"),
         ("Look", "Refused, nothing changed. initial_steps: expected an array, got a string"),
         ({"title": "Look"}, "Refused, nothing changed. initial_steps: expected an array, got an object"),
     ],

@@ -337,7 +337,7 @@ def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data:
 def test_the_tools_do_what_the_model_does() -> None:
     reached = Counter[str]()
 
-    @settings(max_examples=max(100, 3 * settings().max_examples))
+    @settings(max_examples=max(500, 3 * settings().max_examples))
     @given(turns())
     def check(history: list[list[Call]]) -> None:
         reference([call for turn in history for call in turn], reached)

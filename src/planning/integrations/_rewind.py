@@ -112,10 +112,8 @@ def _at(change: Change, place: str) -> str | None:
     return next((each.at for each in signed if each.place == place), None)
 
 
-def news(session: Session, position: Position | None) -> str:
+def news(session: Session, position: Position) -> str:
     """One sentence for the model when the plan differs from that at its position; else an empty string."""
-    if position is None or is_current(session, position):
-        return ""
     try:
         if "seen" in position or "plan" not in position:
             before = session.at(position.get("seen", position["version"])).select_latest(Plan)

@@ -188,9 +188,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """The plan, as the model reads it, the position to keep with the answer, and what is offered."""
         if session is None:
             return "", None, None
-        is_given = self._sessions.are_given
-        tail, kept = self._plan.shown(session, position if is_given else None)
-        kept = position_of(session) if is_given and position is None else kept
+        tail, kept = self._plan.shown(session, position)
+        kept = position_of(session) if self._sessions.are_given and position is None else kept
         return tail, kept, self._plan.schemas(session)
 
     def _notice(

@@ -125,7 +125,7 @@ class Run:
                     for tool in offered
                     for each in tool.function_declarations
                 },
-                ["user" if each.role == "user" else "assistant" for each in request.contents],
+                [{"user": "user", "model": "assistant"}[str(each.role)] for each in request.contents],
             )
         )
         # A server may send anything: the arguments are not checked.

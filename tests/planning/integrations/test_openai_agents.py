@@ -263,6 +263,7 @@ WAITS = "work was not called: the plan waits for approval; end your turn and ask
 WORK: Call = ("work", {"on": "shelves"})
 APPROVAL = PlanPolicy(approval=True)
 FAILED = ' {"success": false}'
+DEPTHS = '{"success": ' * 100_000
 worked: list[str] = []
 
 
@@ -273,7 +274,7 @@ async def work(on: str, hard: bool = False) -> str:
     if on == "fire":
         raise ValueError("a password")
     worked.append(on)
-    return FAILED if on == "nothing" else f"Worked on {on}"
+    return {"nothing": FAILED, "depths": DEPTHS}.get(on, f"Worked on {on}")
 
 
 @function_tool
@@ -450,6 +451,14 @@ def test_a_call_that_failed_is_no_evidence() -> None:
     ]
     assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 4
     assert "a password" not in str([each.events for each in session.history()])
+
+
+def test_an_answer_that_begins_as_json_does_and_is_too_deep_to_read_is_no_failure() -> None:
+    session = Session()
+    planning = guarded(session, PlanPolicy(stale_after=2))
+    agent, _ = agent_of(planning, [SHOP, ("work", {"on": "depths"})], "Done.")
+    assert outputs(run_async(planning, agent))[1:] == [DEPTHS]
+    assert [*session.select_all(ToolFailed)] == []
 
 
 async def is_large(_: RunContextWrapper[Any], arguments: dict[str, Any], _call_id: str) -> bool:

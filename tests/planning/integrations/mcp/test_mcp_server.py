@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import Any
 
 import mcp_types as types
@@ -116,6 +117,10 @@ async def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode
         with pytest.raises(MCPError, match=r"^no prompt is named 'other'; list them$"):
             await client.get_prompt("other")
         assert client.instructions == prompts["react"]
+        assert (client.server_info.name, client.server_info.version) == (
+            "planning",
+            version("session-planning"),
+        )
     assert [each.description for each in listed] == [
         "Keep a plan: reason, act, observe, repeat.",
         "Keep a plan: outline, act, reflect.",

@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -71,6 +71,10 @@ ENDLESS.append({"again": ENDLESS})
             {"1": "red", "at": "2026-01-02 00:00:00+00:00"},
         ),
         (frozenset({1.5}), [1.5]),
+        (
+            [timedelta(0), timedelta(days=1), timedelta(seconds=-90)],
+            ["0:00:00", "1 day, 0:00:00", "-0:01:30"],
+        ),
         ([Struct(), Array()], [{"row": 1, "cells": ["a"]}, [1, 0.5]]),
         (ENDLESS, [1, {"again": "... (cut: contains itself)"}]),
         ([Word("x"), Stubborn(), Plan], ["x", "<Stubborn>", "<class 'planning.plan.model.Plan'>"]),

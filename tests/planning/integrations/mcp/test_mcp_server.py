@@ -117,10 +117,8 @@ async def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode
         with pytest.raises(MCPError, match=r"^no prompt is named 'other'; list them$"):
             await client.get_prompt("other")
         assert client.instructions == prompts["react"]
-        assert (client.server_info.name, client.server_info.version) == (
-            "planning",
-            version("session-planning"),
-        )
+        told: Any = client.server_info
+        assert (told.name, told.version) == ("planning", version("session-planning"))
     assert [each.description for each in listed] == [
         "Keep a plan: reason, act, observe, repeat.",
         "Keep a plan: outline, act, reflect.",

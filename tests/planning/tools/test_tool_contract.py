@@ -336,8 +336,16 @@ def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
     assert kept.limiter is limiter is ToolRegistry(limiter=limiter).limiter
 
 
+@pytest.mark.parametrize("text", [3, None])
+def test_a_description_is_text(text: Any) -> None:
+    with pytest.raises(TypeError, match=rf"^a tool's description must be text, got {type(text).__name__}$"):
+        Tool("hop", text, lambda: 1)
+
+
 def test_the_functions_of_the_module_work_on_the_default_registry(own_default: ToolRegistry) -> None:
     register_tool(HOP)
+    with pytest.raises(ValueError, match=r"^a tool is named hop already; pass replace=True to replace it$"):
+        register_tool(Tool("hop", "Hop on.", lambda: 1))
     register_tool(HOP, replace=True)
     register_tool(SPEC)
     assert default_registry() is own_default

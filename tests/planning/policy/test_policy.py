@@ -113,8 +113,8 @@ WRONG_STEP = (
         (["Look", {"title": "Leap", "depends_on": 1}], "Plan set: S001 to S002. Next: S001 Look"),
         (
             ["\u4e2d"],
-            "Refused, nothing changed. initial_steps[0].title: CJK UNIFIED IDEOGRAPH-4E2D (U+4E2D) at character 1 "
-            "has no ASCII spelling; write the text in English or in ASCII",
+            "Refused, nothing changed. initial_steps[0].title: CJK UNIFIED IDEOGRAPH-4E2D (U+4E2D) at "
+            "character 1 has no ASCII spelling; write the text in English or in ASCII",
         ),
         ([None], f"{WRONG_STEP}null"),
         ([["Look"]], f"{WRONG_STEP}an array"),

@@ -144,6 +144,19 @@ def test_a_member_of_a_string_enum_becomes_plain_text() -> None:
         ("Ship it", "Ship it"),
         ("  Ship\n\tit ", "Ship it"),
         ("It\u2019s na\u00efve \u2014 50\u00a0\u20ac", "It's naive - 50 EUR"),
+        ("\u00ab\u2018\u201a\u201c\u201e\u2032 \u00bb\u2019\u201b\u201d\u201f\u2033", '"\'\'""\' "\'\'"""'),
+        (
+            "\u2022 \u00b7 \u2026 \u2044 \u2212 \u2190 \u2192 \u2194 \u21d2 \u2713 \u2714",
+            "* * ... / - <- -> <-> => [x] [x]",
+        ),
+        (
+            "\u00d7 \u00f7 \u00b1 \u2264 \u2265 \u2260 \u2248 \u00a3 \u00a5 \u00a9 \u00ae",
+            "x / +/- <= >= != ~ GBP JPY (c) (R)",
+        ),
+        (
+            "\u2122 5\u00b0 \u00b5 \u00df \u00e6\u00c6\u0153\u0152 \u00f8\u00d8\u0142\u0141\u0111\u0110",
+            "(TM) 5 deg u ss aeAEoeOE oOlLdD",
+        ),
         ("a\x00b\x85c\u2028d\u200be", "a b c de"),
         ("Cafe\u0301", "Cafe"),
         ("x" * 160, "x" * 160),

@@ -170,7 +170,11 @@ def test_a_private_refusal_has_the_words_of_the_schema_and_none_of_what_was_sent
     assert Toolbox([private]).call("t", sent).message == f"Refused, nothing changed. {expected}"
 
 
-FETCHED = "it refers to file:///etc/passwd, which is not fetched; put the definition under $defs"
+FETCHED = (
+    "the parameters are not a valid JSON Schema: Resource 'file:///etc/passwd' is not present in a registry "
+    "and retrieving it failed: ValueError: it refers to file:///etc/passwd, which is not fetched; put the "
+    "definition under $defs"
+)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +189,7 @@ FETCHED = "it refers to file:///etc/passwd, which is not fetched; put the defini
     ],
 )  # fmt: skip
 def test_a_schema_that_is_none_is_refused(schema: Any, kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
+    with pytest.raises(kind, match=f"^{re.escape(message)}"):
         Tool("t", "T.", print, parameters=schema)
 
 

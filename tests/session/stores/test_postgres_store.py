@@ -538,7 +538,7 @@ def test_watches_of_tasks_share_one_thread_and_hear_at_once(
         session = await asyncio.to_thread(open_session, store)
         for number in (1, 2):
             await asyncio.sleep(0.05)
-            await session.run_in_worker(lambda number=number: session.dispatch(Ping(number)))  # type: ignore[misc]
+            await session.run_in_worker(partial(session.dispatch, Ping(number)))
         started = [each for each in threading.enumerate() if each not in before and "watch" in each.name]
         assert [(each.name, each.daemon) for each in started] == [("session watches", True)]
         return list(await asyncio.gather(*tasks))

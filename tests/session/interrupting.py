@@ -36,11 +36,15 @@ Point = tuple[CodeType, int]
 
 @dataclass(frozen=True)
 class Fault:
-    """An exception, and the files in whose frames it is raised; a driver's only where that is called."""
+    """An exception, and the files in whose frames it is raised; a driver's only where that is called.
+
+    Unless it comes in any thread, it comes in that of the function.
+    """
 
     make: Callable[[], BaseException]
     files: tuple[str, ...] = _OURS
     driver: frozenset[str] = frozenset()
+    is_in_any_thread: bool = False
 
     def is_raised_in(self, frame: FrameType) -> bool:
         """Whether the tracer looks into a frame."""
@@ -118,7 +122,8 @@ if sys.version_info >= (3, 12):  # whose ``settrace`` shows no bytecodes of a fu
         def on(code: CodeType, at: int) -> object:
             if not code.co_filename.startswith(files):
                 return monitoring.DISABLE
-            if threading.get_ident() == thread and fault.is_raised_in(sys._getframe(1)):
+            is_here = fault.is_in_any_thread or threading.get_ident() == thread
+            if is_here and fault.is_raised_in(sys._getframe(1)):
                 see((code, at))
             return None
 
@@ -161,10 +166,13 @@ else:  # before Python 3.12
 
         before = sys.gettrace()
         sys.settrace(enter)
+        if fault.is_in_any_thread:
+            threading.settrace(enter)
         try:
             return function()
         finally:
             sys.settrace(before)
+            threading.settrace(before)  # type: ignore[arg-type]  # None is none
 
 
 def points(function: Callable[[], object], fault: Fault = CTRL_C) -> list[tuple[Point, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import asyncio
 import os
 import threading
@@ -15,7 +14,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import pytest
-from interrupting import interrupt, points, shown
+from interrupting import SHARE, Fault, drawn, interrupt, points, shown
 from session_records import elsewhere, printed
 
 from session import Session, StoreError, ToolInvoked, pool
@@ -264,7 +263,7 @@ def test_calls_whose_event_loop_has_ended_are_not_made() -> None:
     assert asyncio.run(threads.run("lane", lambda: made)) == []
 
 
-def refuse(*_: Any) -> int:
+def refuse(_: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
@@ -274,7 +273,7 @@ def test_a_call_for_which_no_thread_can_be_started_is_refused_and_never_made(
     threads, made = Pool(), list[str]()
 
     async def main() -> None:
-        monkeypatch.setattr("_thread.start_new_thread", refuse)
+        monkeypatch.setattr("threading.Thread.start", refuse)
         with pytest.raises(StoreError) as refused:
             await threads.run("lane", partial(made.append, "refused"))
         assert str(refused.value) == (
@@ -294,7 +293,7 @@ def test_a_thread_that_cannot_be_started_beside_others_refuses_nothing(
 
     async def main() -> None:
         await threads.run("lane", lambda: None)
-        monkeypatch.setattr("_thread.start_new_thread", refuse)
+        monkeypatch.setattr("threading.Thread.start", refuse)
         held = asyncio.ensure_future(threads.run("held", partial(gate.wait, 60)))
         rest = [asyncio.ensure_future(threads.run(n, partial(made.append, n))) for n in range(3)]
         await asyncio.sleep(3 * HELD_UP)
@@ -306,16 +305,16 @@ def test_a_thread_that_cannot_be_started_beside_others_refuses_nothing(
 
 
 def test_calls_at_once_start_no_more_threads_than_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads, started, start = Pool(), list[object](), _thread.start_new_thread
+    threads, started, start = Pool(), list[object](), threading.Thread.start
 
-    def count(*given: Any) -> int:
-        started.append(given)
-        return start(*given)
+    def count(thread: threading.Thread) -> None:
+        started.append(thread)
+        start(thread)
 
     async def main() -> None:
         await asyncio.gather(*(threads.run(n, lambda: None) for n in range(2_000)))
 
-    monkeypatch.setattr("_thread.start_new_thread", count)
+    monkeypatch.setattr("threading.Thread.start", count)
     monkeypatch.setattr(pool, "_HELD_UP", 60)
     asyncio.run(main())
     assert len(started) == pool._AT_WORK
@@ -335,6 +334,32 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
     if (child := os.fork()) == 0:
         os._exit(asyncio.run(threads.run("lane", lambda: 7)))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+@pytest.mark.interrupting
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_call_ends_and_its_lane_is_free_wherever_memory_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_IDLE", 1)
+    fault = Fault(MemoryError, (str(pool.__file__),), is_in_any_thread=True)
+
+    async def main(threads: Pool) -> list[Any]:
+        calls = [threads.run(lane, partial("{}{}".format, lane, n)) for n in range(2) for lane in "ab"]
+        async with asyncio.timeout(60):
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+    def use(threads: Pool) -> list[Any]:
+        return asyncio.run(main(threads))
+
+    found, done = points(lambda: use(Pool()), fault), ["a0", "b0", "a1", "b1"]
+    assert len(found) > 500
+    for point, time in drawn(found, min(1, 20 * SHARE), "the pool"):
+        threads = Pool()
+        struck = interrupt(partial(use, threads), point, time, fault)
+        assert not isinstance(struck.error, TimeoutError), shown(point, time)
+        said = [each for each in struck.value or () if not isinstance(each, MemoryError | StoreError)]
+        assert said == [each for each in done if each in said], (shown(point, time), struck.value)
+        assert use(threads) == done, shown(point, time)
 
 
 # A session in a forked child works, whatever the threads that did not come along were doing

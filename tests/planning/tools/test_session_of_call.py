@@ -332,11 +332,11 @@ def test_a_call_that_was_carried_out_and_not_recorded_says_so(
     tools = [Tool("send", "Send.", send, blocking=False), Tool("asend", "Send.", asend)]
     toolbox = Toolbox(tools, session=session)
 
-    def refuse(*_: Any) -> int:
+    def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr("session.pool.POOL", Pool())  # one without threads
-    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    monkeypatch.setattr("threading.Thread.start", refuse)
     assert asyncio.run(toolbox.acall(name, {"to": "Ann"})).message == (
         f"{name} ran, but the session could not store its result. Check what it did before you call it again."
     )

@@ -217,6 +217,12 @@ def test_who_subscribes_or_leaves_during_a_delivery_takes_part_from_the_next_eve
     assert heard == [("leaver", "a"), ("newcomer", "b")]
 
 
+def test_an_event_is_handed_to_its_own_of_a_thousand_sessions(bus: InProcessEventBus) -> None:
+    sessions = [Session(bus=bus) for _ in range(1_000)]
+    assert len(bus.publish(ping(sessions[500], 1)).subscribers) == 1
+    assert [numbers(each.select_all(Ping)) for each in sessions[499:502]] == [[], [1], []]
+
+
 class PlainBus:
     """A bus that knows no sessions."""
 

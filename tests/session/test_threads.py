@@ -6,7 +6,7 @@ import _thread
 import asyncio
 import os
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from contextvars import ContextVar
 from functools import partial
@@ -172,22 +172,19 @@ def test_work_of_a_lane_is_done_in_order_with_the_callers_context() -> None:
     assert done == [(number, number) for number in range(50)]
 
 
+def begun(threads: Pool, lane: object, *works: Callable[[], object]) -> list[asyncio.Future[object]]:
+    return [asyncio.ensure_future(threads.run(lane, work)) for work in works]
+
+
 def test_lanes_take_turns() -> None:
     threads, done, gate = Pool(), list[str](), threading.Event()
 
     async def main() -> None:
-        first = [
-            threads.run("busy", gate.wait),
-            *(threads.run("busy", partial(done.append, "busy")) for _ in "abc"),
-        ]
-        tasks = [asyncio.ensure_future(each) for each in first]
+        busy = begun(threads, "busy", gate.wait, *[partial(done.append, "busy")] * 3)
         await asyncio.sleep(0)
-        tasks += [
-            asyncio.ensure_future(threads.run(f"other {n}", partial(done.append, "other"))) for n in range(3)
-        ]
-        await asyncio.wait(tasks[4:])
+        await asyncio.gather(*(threads.run(n, partial(done.append, "other")) for n in range(3)))
         gate.set()
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*busy)
 
     asyncio.run(main())
     assert done == ["other"] * 3 + ["busy"] * 3
@@ -197,11 +194,11 @@ def test_lanes_that_are_held_up_keep_no_other_waiting_and_there_is_an_end_of_thr
     threads, gate = Pool(), threading.Event()
 
     async def main() -> tuple[str, int]:
-        held = [asyncio.ensure_future(threads.run(n, gate.wait)) for n in range(20)]
+        held = [task for n in range(20) for task in begun(threads, n, gate.wait)]
         await asyncio.sleep(0)
         async with asyncio.timeout(20):
             said = await threads.run("other", lambda: "done")
-            held += [asyncio.ensure_future(threads.run(n, gate.wait)) for n in range(20, 60)]
+            held += [task for n in range(20, 60) for task in begun(threads, n, gate.wait)]
             while len(threads._began) < 32:
                 await asyncio.sleep(HELD_UP)
         await asyncio.sleep(3 * HELD_UP)
@@ -215,17 +212,17 @@ def test_lanes_that_are_held_up_keep_no_other_waiting_and_there_is_an_end_of_thr
 
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_a_call_that_is_cancelled_is_not_made_or_is_waited_for(*, has_begun: bool) -> None:
-    threads, gate, begun, made = Pool(), threading.Event(), threading.Event(), list[str]()
+    threads, gate, there, made = Pool(), threading.Event(), threading.Event(), list[str]()
 
     def work() -> None:
-        begun.set()
+        there.set()
         gate.wait()
         made.append("made")
 
     async def main() -> None:
-        before = None if has_begun else asyncio.ensure_future(threads.run("lane", gate.wait))
-        call = asyncio.ensure_future(threads.run("lane", work))
-        while has_begun and not begun.is_set():
+        before = [] if has_begun else begun(threads, "lane", gate.wait)
+        (call,) = begun(threads, "lane", work)
+        while has_begun and not there.is_set():
             await asyncio.sleep(0.001)
         await asyncio.sleep(0)
         for _ in range(3):  # as anyio does, again and again
@@ -236,26 +233,22 @@ def test_a_call_that_is_cancelled_is_not_made_or_is_waited_for(*, has_begun: boo
         with pytest.raises(asyncio.CancelledError):
             await call
         assert made == (["made"] if has_begun else [])
-        if before is not None:
-            await before
-        await threads.run("lane", lambda: None)
+        await asyncio.gather(*before, threads.run("lane", lambda: None))
 
     asyncio.run(main())
     assert made == (["made"] if has_begun else [])
 
 
 def test_calls_whose_event_loop_has_ended_are_not_made() -> None:
-    threads, gate, begun, made = Pool(), threading.Event(), threading.Event(), list[str]()
+    threads, gate, there, made = Pool(), threading.Event(), threading.Event(), list[str]()
 
     def work() -> None:
-        begun.set()
+        there.set()
         gate.wait()
 
     async def main() -> None:
-        calls = [
-            asyncio.ensure_future(threads.run("lane", each)) for each in (work, partial(made.append, "no"))
-        ]
-        while not begun.is_set():
+        calls = begun(threads, "lane", work, partial(made.append, "no"))
+        while not there.is_set():
             await asyncio.sleep(0.001)
         threading.Timer(0.05, gate.set).start()
         del calls
@@ -295,11 +288,11 @@ def test_a_thread_that_cannot_be_started_beside_others_refuses_nothing(
     async def main() -> None:
         await threads.run("lane", lambda: None)
         monkeypatch.setattr("_thread.start_new_thread", refuse)
-        held = asyncio.ensure_future(threads.run("held", partial(gate.wait, 60)))
-        rest = [asyncio.ensure_future(threads.run(n, partial(made.append, n))) for n in range(3)]
+        held = begun(threads, "held", partial(gate.wait, 60))
+        held += [task for n in range(3) for task in begun(threads, n, partial(made.append, n))]
         await asyncio.sleep(3 * HELD_UP)
         gate.set()
-        await asyncio.gather(held, *rest)
+        await asyncio.gather(*held)
 
     asyncio.run(main())
     assert made == [0, 1, 2]

@@ -5,20 +5,21 @@ from __future__ import annotations
 import _thread
 import asyncio
 import os
+import signal
 import threading
+import traceback
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from contextvars import ContextVar
 from functools import partial
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 import pytest
 from interrupting import interrupt, points, shown
-from session_records import elsewhere, printed
+from session_records import Count, Note, Ping, elsewhere, note_session, numbers, ping, texts
 
-from session import Session, StoreError, ToolInvoked, pool
+from session import Session, StoreError, ToolInvoked, append, pool
 from session.errors import StoreBusy
 from session.locks import Ending, Held, ProcessLock, scoped
 from session.pool import Pool
@@ -322,146 +323,123 @@ def test_what_is_raised_is_raised_where_it_was_called() -> None:
         asyncio.run(Pool().run("lane", fail))
 
 
+# Forks
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """The exit code of a forked child that does some work."""
+    if pid := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    signal.alarm(30)  # what hangs ends
+    try:
+        work()
+    except BaseException:  # noqa: BLE001 - it is printed, and the test fails
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
 def test_a_forked_child_has_threads_of_its_own() -> None:
     threads = Pool()
-    asyncio.run(threads.run("lane", threading.get_ident))
-    if (child := os.fork()) == 0:
-        os._exit(asyncio.run(threads.run("lane", lambda: 7)))
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    work = partial(threads.run, "lane", threading.get_ident)
+    asyncio.run(work())
+    assert in_child(lambda: asyncio.run(work())) == 0
 
 
-# A session in a forked child works, whatever the threads that did not come along were doing
-
-COMMON = f"""
-import os, signal, sys, threading, time, traceback
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from session import InProcessEventBus, Session, TransactionError, append
-from session_records import Count, Note, Ping, note_session, numbers, ping, texts
-
-def in_child(work):
-    pid = os.fork()
-    if not pid:
-        signal.alarm(30)  # what hangs ends
-        try:
-            work()
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-def in_thread(hold):
-    entered, leave = threading.Event(), threading.Event()
-    thread = threading.Thread(target=hold, args=(entered, leave))
-    thread.start()
-    entered.wait()
-    return leave, thread
-
-def use(session):
-    heard = []
+def work_with(session: Session) -> None:
+    """Work with a session, whatever the threads that did not come along were doing."""
+    heard, before = list[Ping](), texts(session)
     session.bus.subscribe(Ping, heard.append)
-    before = texts(session)
     session.dispatch(Note("child"))
     with session.transaction() as transaction:
         transaction.publish(ping(session, 7))
     session.register_reducer(Count, append)
-    assert texts(session) == [*before, "child"], texts(session)
-    assert numbers(session.select_all(Ping))[-1] == 7
-    assert numbers(heard) == [7], heard
-    assert texts(session.clone()) == [*before, "child"]
-    child = Session(parent=session, bus=session.bus)
-    child.close()
+    assert texts(session) == texts(session.clone()) == [*before, "child"]
+    assert (numbers(tuple(heard)), numbers(session.select_all(Ping))[-1]) == ([7], 7)
+    Session(parent=session, bus=session.bus).close()
 
-session = note_session()
-session.dispatch(Note("committed"))
-"""
 
-HOLDERS = {
-    "a transaction": """
-def hold(entered, leave):
+def in_a_transaction(session: Session, pause: Callable[[], None]) -> None:
     with session.transaction() as transaction:
         transaction.dispatch(Note("half"))
         transaction.publish(ping(session, 1))
-        entered.set()
-        leave.wait()
-""",
-    "a subscriber": """
-def hold(entered, leave):
-    def slow(event):
-        if event.number != 7:
-            entered.set()
-            leave.wait()
-    session.bus.subscribe(Ping, slow)
+        pause()
+
+
+def in_a_subscriber(session: Session, pause: Callable[[], None]) -> None:
+    session.bus.subscribe(Ping, lambda event: None if event.number == 7 else pause())
     with session.transaction() as transaction:
         transaction.publish(ping(session, 1))
         transaction.publish(ping(session, 2))
-""",
-    "the bus": """
-def hold(entered, leave):
+
+
+def in_the_bus(session: Session, pause: Callable[[], None]) -> None:
     class Slow:
-        def __call__(self, event): ...
-        def __eq__(self, other):
-            entered.set()
-            leave.wait()
+        def __call__(self, event: object) -> None: ...
+
+        def __eq__(self, _other: object) -> bool:
+            pause()
             return False
+
         __hash__ = object.__hash__
+
     session.bus.subscribe(Ping, Slow())
     session.bus.unsubscribe(Ping, print)
-""",
-}
 
 
-@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
-def test_a_child_works_with_the_last_commit_while_a_thread_was_inside(holder: str) -> None:
-    program = """
-leave, thread = in_thread(hold)
-print(in_child(lambda: use(session)))
-print(in_child(lambda: print(in_child(lambda: use(session)), flush=True)))
-leave.set()
-thread.join()
-use(session)
-print("done")
-"""
-    assert printed(COMMON + holder + program) == "0\n0\n0\ndone\n"
+@pytest.mark.parametrize("hold", [in_a_transaction, in_a_subscriber, in_the_bus])
+def test_a_child_works_with_the_last_commit_while_a_thread_was_inside(
+    hold: Callable[[Session, Callable[[], None]], None],
+) -> None:
+    session, entered, leave = note_session(), threading.Event(), threading.Event()
+    session.dispatch(Note("committed"))
+
+    def pause() -> None:
+        entered.set()
+        leave.wait()
+
+    thread = threading.Thread(target=hold, args=(session, pause), daemon=True)
+    thread.start()
+    entered.wait()
+    assert in_child(lambda: work_with(session)) == 0
+    assert in_child(lambda: os._exit(in_child(lambda: work_with(session)))) == 0
+    leave.set()
+    thread.join()
+    work_with(session)
 
 
 def test_a_fork_inside_a_transaction_goes_on_with_it_in_both_processes() -> None:
-    program = """
-with session.transaction() as transaction:
+    session = note_session()
+    transaction = session.transaction().__enter__()
     transaction.dispatch(Note("before"))
-    pid = os.fork()
-    if not pid:
-        signal.alarm(30)
-    session.dispatch(Note("nested"))
-    transaction.dispatch(Note("child" if not pid else "parent"))
-if not pid:
-    print(texts(session), flush=True)
-    session.dispatch(Note("after"))
-    os._exit(0 if texts(session)[-1] == "after" else 1)
-print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), texts(session))
-"""
-    assert printed(COMMON + program) == (
-        "['committed', 'before', 'nested', 'child']\n0 ['committed', 'before', 'nested', 'parent']\n"
-    )
+
+    def end(name: str) -> None:
+        session.dispatch(Note("nested"))
+        transaction.dispatch(Note(name))
+        transaction.__exit__(None, None, None)
+        session.dispatch(Note("after"))
+        assert texts(session) == ["before", "nested", name, "after"]
+
+    assert in_child(partial(end, "child")) == 0
+    end("parent")
 
 
 def test_a_fork_inside_a_subscriber_goes_on_telling_in_both_processes() -> None:
-    program = """
-heard, pids = [], []
+    session, heard, pids = note_session(), list[int](), list[int]()
 
-def fork(event):
-    if event.number == 1:
-        pids.append(os.fork())
-        session.publish(ping(session, 3))
-    heard.append(event.number)
+    def fork(event: Ping) -> None:
+        if event.number == 1:
+            pids.append(os.fork())
+            session.publish(ping(session, 3))
+        heard.append(event.number)
 
-session.bus.subscribe(Ping, fork)
-with session.transaction() as transaction:
-    transaction.publish(ping(session, 1))
-    transaction.publish(ping(session, 2))
-if not pids[0]:
-    print(heard, numbers(session.select_all(Ping)), flush=True)
-    os._exit(0)
-print(os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]), heard, numbers(session.select_all(Ping)))
-"""
-    assert printed(COMMON + program) == "[1, 2, 3] [1, 2, 3]\n0 [1, 2, 3] [1, 2, 3]\n"
+    def tell() -> None:
+        with session.transaction() as transaction:
+            transaction.publish(ping(session, 1))
+            transaction.publish(ping(session, 2))
+        assert heard == numbers(session.select_all(Ping)) == [1, 2, 3]
+        if pids[0]:
+            assert os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]) == 0
+
+    session.bus.subscribe(Ping, fork)
+    assert in_child(tell) == 0

@@ -30,12 +30,7 @@ from store_places import (
 )
 
 from planning import NewPlanStep, Plan, SetupPlan, register_plan
-from session import (
-    Session,
-    append,
-    select_latest,
-    stored,
-)
+from session import Session, append, select_latest, stored
 from session.events import SessionId
 from session.stores import MemoryStore, PostgresStore, SqliteStore, copy_session
 

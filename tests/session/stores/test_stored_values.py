@@ -27,15 +27,7 @@ from store_places import SETUP, MemoryPlace, Place, open_session, refused
 
 from planning import Plan
 from planning.plan.commands import SetupPlan
-from session import (
-    Session,
-    SessionEvent,
-    SnapshotError,
-    StoreError,
-    ToolInvoked,
-    append,
-    stored,
-)
+from session import Session, SessionEvent, SnapshotError, StoreError, ToolInvoked, append, stored
 from session.changes import DEEPEST
 from session.json_form import JsonForms, JsonTooLarge, NoJsonForm, field_names, json_form
 from session.stores import MemoryStore

@@ -165,25 +165,17 @@ CAUSES = "FULL READONLY_DBMOVED CORRUPT NOTADB CANTOPEN IOERR_READ NOMEM TOOBIG 
 def test_what_a_file_cannot_be_used_for_is_said_with_what_to_do(
     path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
+    lines = [refusal(path.parent / "nowhere" / "a.db").replace(str(path.parent), "folder")]
     errors: list[Any] = [PermissionError("some words"), MemoryError("some words")]
     for name in CAUSES.split():
         errors.append(sqlite3.DatabaseError("some words"))
         errors[-1].sqlite_errorcode = getattr(sqlite3, f"SQLITE_{name}")
-    lines = list[str]()
     for error in errors:
         monkeypatch.setattr("sqlite3.connect", Mock(side_effect=error))
         with pytest.raises(StoreError) as caught:
             SqliteStore(path, timeout=0.2)
         lines.append(f"{type(caught.value).__name__}: {caught.value}".replace(str(path), "plans.db"))
     assert "\n".join(lines) == snapshot
-
-
-def test_a_store_needs_its_folder(path: Path) -> None:
-    there = path.parent / "nowhere" / "a.db"
-    assert refusal(there) == (
-        f"the store {there} cannot be used: the file cannot be opened: check whether its folder exists and "
-        "is writable"
-    )
 
 
 def test_an_empty_file_with_changes_beside_it_is_refused(path: Path) -> None:

@@ -20,7 +20,7 @@ from examples.folder_store import FolderStore
 from postgres_server import shared_server
 from session_records import printed, words_of
 from store_places import refused
-from stored_sessions import NAMES, Said, Sample, opened, read, search, toolbox_of
+from stored_sessions import NAMES, SETUP, Said, Sample, opened, read, search, toolbox_of
 
 from planning import ApprovePlan, Plan, plan_to_dict
 from planning.suite.events import FrameworkChange
@@ -87,13 +87,8 @@ def test_a_session_is_read_as_the_release_read_it(store: Store, release: Path, n
 
 def test_a_session_is_written_on(store: Store) -> None:
     plain = opened(store, "plain")
-    again = {"idempotency_key": "k1"}
-    setup = {
-        "objective": "Fix the login",
-        "initial_steps": ["Reproduce it", {"title": "Fix it", "details": "In auth.py"}, "Test it"],
-    }
     toolbox = toolbox_of(plain)
-    assert toolbox.call("planning_setup_plan", setup, context=again).message == (
+    assert toolbox.call("planning_setup_plan", SETUP, context={"idempotency_key": "k1"}).message == (
         "Plan set: S001 to S003. Next: S001 Reproduce it"
     )
     assert not plain.claim("mailed the report")

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 from unittest.mock import Mock
 from urllib.parse import quote
 
@@ -21,6 +21,7 @@ import psycopg
 import pytest
 from cutting_proxy import cutting
 from postgres_server import ESCAPED, PASSWORD, PostgresServer, running
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 from session_records import Note, Ping, elsewhere, give_up, words_of
 from store_places import BUSY, PLAN, call, open_session, outcome_of, refused
@@ -36,6 +37,7 @@ ENDED = "the server cannot be reached, or has ended the connection: check whethe
 
 SILENT = "the server does not answer: check whether it runs, and try again"
 DENIED = "its user or password is refused: correct them in the address, or ask the administrator"
+ABSENT = "there is no such database: create it, or name another in the address"
 MISSING = "its tables do not exist: run `planning store create URL` once, or call store.create()"
 NO_FORM = "text with a NUL or a lone surrogate has no form in the database: remove it"
 
@@ -230,64 +232,47 @@ def test_what_the_server_refuses_a_connection_for_is_said_with_what_to_do(
     assert "\n".join(lines) == snapshot
 
 
-PATIENT = {
-    "connect_timeout": "5",
-    "keepalives_idle": "5",
-    "keepalives_interval": "5",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "20000",
-    "application_name": "session-planning",
-    "client_encoding": "UTF8",
-    "host": "h",
-    "dbname": "d",
-    "autocommit": True,
-}
+PATIENT = (
+    "host=h dbname=d connect_timeout=5 keepalives_idle=5 keepalives_interval=5 keepalives_count=3 "
+    "tcp_user_timeout=20000 application_name=session-planning client_encoding=UTF8"
+)
 
 
 @pytest.mark.parametrize(
     ("more", "timeout", "asked"),
     [
-        ("", 60, {}),
-        ("", 2.5, {"connect_timeout": "3"}),
-        ("", 0, {"connect_timeout": "1"}),
-        (" connect_timeout=30", 60, {"connect_timeout": "30"}),
-        (" connect_timeout=0", 60, {"connect_timeout": "60"}),
-        (" host=h,i,j", 6, {"host": "h,i,j", "connect_timeout": "2"}),
-        (" hostaddr=1.1.1.1,1.1.1.2", 6, {"hostaddr": "1.1.1.1,1.1.1.2", "connect_timeout": "3"}),
-        (
-            " application_name=mine keepalives_count=9",
-            60,
-            {"application_name": "mine", "keepalives_count": "9"},
-        ),
+        ("", 60, ""),
+        ("", 2.5, "connect_timeout=3"),
+        ("", 0, "connect_timeout=1"),
+        ("connect_timeout=30", 60, "connect_timeout=30"),
+        ("connect_timeout=0", 60, "connect_timeout=60"),
+        ("host=h,i,j", 6, "host=h,i,j connect_timeout=2"),
+        ("hostaddr=1.1.1.1,1.1.1.2", 6, "hostaddr=1.1.1.1,1.1.1.2 connect_timeout=3"),
+        ("application_name=mine keepalives_count=9", 60, "application_name=mine keepalives_count=9"),
     ],
 )
 def test_a_host_that_is_gone_is_noticed_and_what_the_address_says_comes_first(
-    more: str, timeout: float, asked: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    more: str, timeout: float, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = dict[str, object]()
-
-    def connect(**given: object) -> NoReturn:
-        found.update(given)
-        raise psycopg.OperationalError
-
+    connect = Mock(side_effect=psycopg.OperationalError)
     monkeypatch.setattr("psycopg.connect", connect)
-    store = PostgresStore(f"host=h dbname=d{more}", timeout=timeout)
+    store = PostgresStore(f"host=h dbname=d {more}", timeout=timeout)
     assert refused(lambda: store.head("run-7")).endswith(f"cannot be used: {ENDED}")
-    assert found == {**PATIENT, **asked}
+    assert connect.call_args.kwargs == {**conninfo_to_dict(f"{PATIENT} {asked}"), "autocommit": True}
 
 
 def test_wrong_addresses_say_what_is_wrong_and_never_the_password(pg: Pg) -> None:
-    server_at = f"127.0.0.1:{pg.server.port}"
-    wrong: dict[str, Callable[[], object]] = {
-        DENIED: PostgresStore(f"postgresql://planning:secret-word@{server_at}/postgres").create,
-        "there is no such database: create it, or name another in the address": PostgresStore(
-            f"postgresql://planning:{ESCAPED}@{server_at}/secret-word"
-        ).create,
-        ENDED: PostgresStore("postgresql://planning:secret-word@127.0.0.1:1/postgres").create,
-    }
-    for reason, work in wrong.items():
+    at = f"127.0.0.1:{pg.server.port}"
+    for address, reason in (
+        (f"planning:secret-word@{at}/postgres", DENIED),
+        (
+            f"planning:{ESCAPED}@{at}/secret-word",
+            "there is no such database: create it, or name another in the address",
+        ),
+        ("planning:secret-word@127.0.0.1:1/postgres", ENDED),
+    ):
         with pytest.raises(StoreError) as caught:
-            work()
+            PostgresStore(f"postgresql://{address}").create()
         assert str(caught.value).endswith(f" cannot be used: {reason}")
         assert PASSWORD not in chain_of(caught.value)
     assert "secret-word" not in repr(PostgresStore("postgresql://u:secret-word@h/d?sslpassword=secret-word"))

@@ -11,10 +11,11 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from postgres_server import PostgresServer
-from session_records import Note, collect_from_here, texts
+from session_records import Note, Thing, collect_from_here, texts
 from store_places import (
     PLAN,
     Counting,
@@ -30,7 +31,7 @@ from store_places import (
 )
 
 from planning import NewPlanStep, Plan, SetupPlan, register_plan
-from session import Session, SessionView, append, select_latest, stored
+from session import Session, SessionView, append, replay, select_latest, stored
 from session.events import SessionId
 from session.stores import MemoryStore, PostgresStore, SqliteStore, copy_session
 
@@ -88,6 +89,21 @@ def test_checkpoints_are_further_apart_as_they_grow_however_the_session_is_opene
     assert [each.version for each in found][::-1] == [4, 8, 12, 18, 27, 40]
 
 
+def test_what_was_read_of_the_store_is_remembered_up_to_a_limit(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, store = open_session(SqliteStore(path)), Counting(path)
+    for number in range(20):
+        session.dispatch(Note(str(number)))
+    for name, limit, again in (("_REMEMBERED", 512, 0), ("_REMEMBERED", 8, 20), ("_MOST_REMEMBERED", 99, 20)):
+        monkeypatch.setattr(replay, name, limit)
+        store.states.clear()
+        there = open_session(store)
+        history, read = there.history(), store.read
+        assert (there.history(), len(history), store.read) == (history, 20, read + again)
+        monkeypatch.undo()
+
+
 def test_a_durable_mark_is_six_statements(tmp_path: Path) -> None:
     session = open_session(SqliteStore(tmp_path / "plans.db"))
     call(session, *PLAN)
@@ -96,6 +112,26 @@ def test_a_durable_mark_is_six_statements(tmp_path: Path) -> None:
     assert mark(session, "S002").success
     verbs = [statement.split()[0] for statement in statements]
     assert verbs == ["BEGIN", "SELECT", "SELECT", "UPDATE", "INSERT", "COMMIT"]
+
+
+def test_a_slice_is_replayed_without_keeping_what_it_was_before() -> None:
+    made, most, store = WeakSet[Thing](), list[int](), MemoryStore()
+
+    def replace(_slice: tuple[Thing, ...], note: Note) -> tuple[Thing, ...]:
+        made.add(item := Thing(note.text))
+        most.append(len(made))
+        return (item,)
+
+    for count in (60, 0):  # it is replayed the second time
+        session = Session(session_id="run-7", store=store)
+        session.register_reducer(Note, replace, Thing)
+        for number in range(count):
+            session.dispatch(Note(str(number)))
+        assert session.select_all(Thing) == (Thing("59"),)
+        del session
+        store.warm.clear()  # what was committed last in this process is not replayed
+    assert max(most) <= 3
+    assert len(most) > 100
 
 
 def test_a_slice_that_append_makes_grows_without_being_read_and_is_whole_all_the_same(path: Path) -> None:

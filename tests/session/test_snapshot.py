@@ -262,7 +262,7 @@ WRONG: list[tuple[Any, ...]] = [  # data for a type hint
     (Decimal, "one"),
     (date, "2024-05-06T07:08:09"),
     (set[int], {"!": "set", "items": [1, 1]}),
-    (set[Any], *({"!": "set", "items": items} for items in ([[]], {})), {"!": "set", "items": [], "is": 1}),
+    (set[Any], {"!": "set", "items": [[]]}, {"!": "set", "items": {}}, {"!": "set", "items": [], "is": 1}),
     (dict[int, int], {"!": "dict", "items": [[1, 2], [1, 3]]}),
     (Any, {"!": "date", "is": 5}, {"!": "date", "is": "soon"}, {"!": 5}),
     (Any, {"!": "subprocess:Popen", "args": ["true"]}, {"!": "codec_records:Point", "x": 1}),

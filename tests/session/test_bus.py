@@ -273,7 +273,7 @@ def test_a_uuid_and_its_lower_case_text_are_one_identity() -> None:
     assert session.session_id == IDENTITY
     assert Ping(session_id=str(IDENTITY)).session_id == IDENTITY
     session.bus.publish(Ping(session_id=str(IDENTITY)))
-    session.publish(Ping(session_id=str(IDENTITY)))
+    assert session.publish(Ping(session_id=str(IDENTITY))).subscribers == ()
     assert len(session.select_all(Ping)) == 2
     with pytest.raises(IdentityError, match="a copy cannot have this session's id: omit session_id"):
         session.clone(session_id=str(IDENTITY))

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event
 from typing import Any
+from unittest.mock import Mock
 from weakref import WeakSet
 
 import pytest
@@ -68,6 +69,17 @@ def test_many_rewinds_are_replayed_without_checkpoints() -> None:
     there = open_session(store)
     assert (state_of(there), state_of(there.at(300))) == (state_of(session), state_of(session.at(2)))
     assert mark(there, "S002").success
+
+
+def test_verify_reads_few_checkpoints_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    session = open_session(store)
+    for _ in range(100):  # each with a checkpoint
+        session.rewind(session.version)
+    asked = Mock(side_effect=store.checkpoints)
+    monkeypatch.setattr(store, "checkpoints", asked)
+    assert store.verify("run-7") == 100
+    assert max(call.args[2] for call in asked.call_args_list) <= 10
 
 
 @pytest.mark.parametrize("way", ["one", "cold", "warm", "other"])

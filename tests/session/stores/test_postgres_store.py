@@ -226,7 +226,7 @@ def test_what_the_server_refuses_a_connection_for_is_said_with_what_to_do(
         place = f"127.0.0.1:{listening.getsockname()[1]}/plans"
         for words in WORDS:
             store = PostgresStore(f"postgresql://ann:word@{place}?sslmode=disable&gssencmode=disable")
-            message = refused(lambda store=store: store.head("run-7"))
+            message = refused(partial(store.head, "run-7"))
             lines.append(f"{words}: {message}".replace(place, "PLACE"))
         thread.join()
     assert "\n".join(lines) == snapshot

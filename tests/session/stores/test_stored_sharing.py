@@ -175,7 +175,8 @@ def test_transactions_of_two_sessions_of_one_place_are_not_nested(place: Place) 
     for other in others:
         with outer.transaction() as opened:
             opened.dispatch(Note("kept"))
-            for use in (*uses, partial(other.dispatch, Note("never"))):
+            writes: list[Callable[[], object]] = [*uses, partial(other.dispatch, Note("never"))]
+            for use in writes:
                 assert words_of(TransactionError, use) == (
                     "a transaction of another session of this store is open in this thread, and they would "
                     "wait for each other: end it first"

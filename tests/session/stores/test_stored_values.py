@@ -188,8 +188,9 @@ def test_what_can_be_written_can_be_read_however_deep_it_is(place: Place, depth:
     session = of_values(place)
     collect_from_here()  # what earlier tests left is not finalized where the stack is at its end
     if depth > DEEPEST - 3:  # with the levels that are around it
-        for act, value in ((session.dispatch, Thing(nested(depth))), (session.publish, Said(nested(depth)))):
-            assert refused(partial(act, value)).endswith(("nested too deep", TOO_DEEP))
+        thing, said = Thing(nested(depth)), Said(nested(depth))
+        for work in (partial(session.dispatch, thing), partial(session.publish, said)):
+            assert refused(work).endswith(("nested too deep", TOO_DEEP))
         assert (session.version, session.select_all(Thing)) == (0, ())
         return
     session.dispatch(Thing(nested(depth)))
@@ -304,7 +305,7 @@ def test_an_event_with_what_has_no_text_of_its_own_is_refused_by_name(place: Pla
     session = open_session(place.open())
     for value, name in ((object(), "object"), ({"at": [print]}, "builtin_function_or_method")):
         where = ".what" + (".at[0]" if isinstance(value, dict) else "")
-        assert refused(lambda value=value: session.publish(Said(value))) == f"Said{where}: a {name} {NO_FORM}"
+        assert refused(partial(session.publish, Said(value))) == f"Said{where}: a {name} {NO_FORM}"
     assert session.version == 0
 
 

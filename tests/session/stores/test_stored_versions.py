@@ -41,7 +41,7 @@ def without_chance(change: Change) -> object:
             return event
         result = getattr(event, "result", None)
         # What a value was reduced to is in the states.
-        chance = {"event_id": None, "created_at": None, "value": None}
+        chance: dict[str, Any] = {"event_id": None, "created_at": None, "value": None}
         chance["result"] = result.message if isinstance(result, ToolResult) else result
         fields = {each.alias for each in attrs.fields(type(event))}
         return evolve(event, **{name: chance[name] for name in chance.keys() & fields})
@@ -173,8 +173,9 @@ def test_a_private_slice_is_in_no_store_and_stays_at_a_rewind(place: Place) -> N
     secrets = (Secret(12345678), Secret(123456789))
     assert session.select_all(Secret) == session.at(1).select_all(Secret) == secrets
     assert [change.events[:1] for change in session.history()] == [(Note("open"),), (Rewound({}, version=0),)]
-    kept = [*store.changes("run-7", 1, 9), *store.checkpoints("run-7", 9, 9)]
-    assert [each for each in kept if "12345678" in each.text or "Secret" in each.text] == []
+    kept = [change.text for change in store.changes("run-7", 1, 9)]
+    kept += [checkpoint.text for checkpoint in store.checkpoints("run-7", 9, 9)]
+    assert [text for text in kept if "12345678" in text or "Secret" in text] == []
     assert Secret not in session.snapshot().slices
     there = open_session(place.open())
     there.register_reducer(Secret, append, is_private=True)
@@ -335,7 +336,7 @@ def test_a_record_in_another_format_than_its_class_is_refused(
         open_session(place.open(), f"in-{written}").dispatch(Note("x"))
         monkeypatch.setattr(Note, "RECORD_FORMAT", known)
         there = open_session(place.open(), f"in-{written}")
-        assert refused(lambda there=there: there.select_all(Note)) == (
+        assert refused(partial(there.select_all, Note)) == (
             f"version 1: session_records:Note is stored in format {written}; "
             f"this program has format {known}: {remedy}"
         )

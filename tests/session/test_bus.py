@@ -71,6 +71,7 @@ def test_a_copy_is_equal_and_another_event_is_not() -> None:
     assert event != attrs.evolve(event, session_id="another")
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # other tests have left threads
 def test_no_two_events_have_one_id_in_a_seeded_program_and_its_forked_child() -> None:
     read, write = os.pipe()
     if not (child := os.fork()):

@@ -24,6 +24,8 @@ from session.errors import StoreBusy
 from session.locks import Ending, Held, ProcessLock, scoped
 from session.pool import Pool
 
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # it forks with threads
+
 
 def is_free(lock: ProcessLock) -> bool:
     def take() -> bool:

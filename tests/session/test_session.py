@@ -225,8 +225,8 @@ def test_each_event_that_is_made_of_a_commit_is_published_if_the_slice_changed(
     session.publish_on_change(Note, Count, commits.append)  # again
     session.publish_on_change(Note, Count, lambda commit: Count(commit.version))
     session.publish_on_change(Note, Note, lambda _: None)
-    for event_type in (Count, Thing, type(None)):
-        session.bus.subscribe(event_type, heard.append)
+    for kind in (Count, Thing, type(None)):
+        session.bus.subscribe(kind, heard.append)
     with caplog.at_level(logging.DEBUG), session.transaction(actor="ada", call_id="c1") as transaction:
         transaction.dispatch(Note("a"))
     session.publish(LoudPing(1))

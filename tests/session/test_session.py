@@ -369,8 +369,7 @@ def test_only_a_snapshot_can_be_rolled_back_to(session: Session) -> None:
 def test_a_clone_shares_the_bus_and_the_tags_and_has_an_identity_of_its_own() -> None:
     session = Session(tags={"run": "7"}, parent=Session())
     clone = session.clone()
-    assert clone.bus is session.bus
-    assert dict(clone.tags) == {"run": "7"}
+    assert (clone.bus, dict(clone.tags)) == (session.bus, {"run": "7"})
     assert clone.session_id != session.session_id
     assert (clone.parent, session.children) == (None, ())
 

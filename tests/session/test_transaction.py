@@ -57,11 +57,9 @@ def changes_of(transaction: Transaction, session: Session) -> list[Callable[[], 
 
 
 def assert_refused(transaction: Transaction, session: Session) -> None:
-    reads: list[Callable[[], object]] = [
-        partial(transaction.latest, Note),
-        partial(transaction.select_all, Note),
-    ]
-    for work in (*changes_of(transaction, session), *reads):
+    works = changes_of(transaction, session)
+    works += [partial(transaction.latest, Note), partial(transaction.select_all, Note)]
+    for work in works:
         assert words_of(TransactionError, work) == NOT_HERE
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
-from session_records import Ping, called, ping
+from session_records import Ping, called, ping, words_of
 
 from laws import check_reducer_laws
 from session import (
@@ -277,13 +279,10 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(which=which, pair=consumes(snapshots))
     def rollback_that_is_given_up(self, which: int, pair: tuple[Snapshot, State]) -> None:
         session, _ = self.pick(which)
-        try:
-            with session.transaction():
-                session.rollback(pair[0])
-                session.dispatch(Item(7))
-                raise LookupError
-        except LookupError:
-            pass
+        with suppress(LookupError), session.transaction():
+            session.rollback(pair[0])
+            session.dispatch(Item(7))
+            raise LookupError
 
     @rule(which=which)
     def clone(self, which: int) -> None:
@@ -320,16 +319,12 @@ TestSessionMachine.settings = settings(max_examples=40, stateful_step_count=30, 
 # Reducers and logs
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     key: str
     value: int
 
 
-def row_key(row: Row) -> str:
-    return row.key
-
-
+row_key = attrgetter("key")
 ROWS = st.builds(Row, st.sampled_from("abc"), st.integers(0, 3))
 SLICES = st.lists(ROWS, max_size=6).map(tuple)
 BY_NAME: dict[str, Reducer] = {
@@ -368,9 +363,8 @@ def test_one_item_for_each_key_in_order_of_first_or_of_last_sight(events: list[R
 
 @pytest.mark.parametrize("limit", [0, -1, 2.5, "3"])
 def test_a_limit_that_is_no_whole_number_of_at_least_one_is_refused(limit: Any) -> None:
-    with pytest.raises(ValueError) as caught:
-        keep_last(limit)
-    assert str(caught.value) == f"limit must be a whole number of at least 1, got {limit!r}"
+    message = f"limit must be a whole number of at least 1, got {limit!r}"
+    assert words_of(ValueError, keep_last, limit) == message
 
 
 @pytest.mark.parametrize("first", [Log, lambda: Log(("a", "b")), lambda: LateLog(lambda: ("a", "b"))])

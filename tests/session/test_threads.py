@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import threading
-from collections.abc import Generator
+import traceback
+from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from contextvars import ContextVar
 from functools import partial
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 import pytest
 from interrupting import SHARE, Fault, drawn, interrupt, points, shown
-from session_records import elsewhere, printed
+from session_records import Count, Note, Ping, elsewhere, note_session, numbers, ping, texts
 
-from session import Session, StoreError, ToolInvoked, pool
+from session import Session, StoreError, ToolInvoked, append, pool
 from session.errors import StoreBusy
 from session.locks import Ending, Held, ProcessLock, scoped
 from session.pool import Pool
+
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # it forks with threads
 
 
 def is_free(lock: ProcessLock) -> bool:
@@ -171,22 +174,19 @@ def test_work_of_a_lane_is_done_in_order_with_the_callers_context() -> None:
     assert done == [(number, number) for number in range(50)]
 
 
+def begun(threads: Pool, lane: object, *works: Callable[[], object]) -> list[asyncio.Future[object]]:
+    return [asyncio.ensure_future(threads.run(lane, work)) for work in works]
+
+
 def test_lanes_take_turns() -> None:
     threads, done, gate = Pool(), list[str](), threading.Event()
 
     async def main() -> None:
-        first = [
-            threads.run("busy", gate.wait),
-            *(threads.run("busy", partial(done.append, "busy")) for _ in "abc"),
-        ]
-        tasks = [asyncio.ensure_future(each) for each in first]
+        busy = begun(threads, "busy", gate.wait, *[partial(done.append, "busy")] * 3)
         await asyncio.sleep(0)
-        tasks += [
-            asyncio.ensure_future(threads.run(f"other {n}", partial(done.append, "other"))) for n in range(3)
-        ]
-        await asyncio.wait(tasks[4:])
+        await asyncio.gather(*(threads.run(n, partial(done.append, "other")) for n in range(3)))
         gate.set()
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*busy)
 
     asyncio.run(main())
     assert done == ["other"] * 3 + ["busy"] * 3
@@ -196,11 +196,11 @@ def test_lanes_that_are_held_up_keep_no_other_waiting_and_there_is_an_end_of_thr
     threads, gate = Pool(), threading.Event()
 
     async def main() -> tuple[str, int]:
-        held = [asyncio.ensure_future(threads.run(n, gate.wait)) for n in range(20)]
+        held = [task for n in range(20) for task in begun(threads, n, gate.wait)]
         await asyncio.sleep(0)
         async with asyncio.timeout(20):
             said = await threads.run("other", lambda: "done")
-            held += [asyncio.ensure_future(threads.run(n, gate.wait)) for n in range(20, 60)]
+            held += [task for n in range(20, 60) for task in begun(threads, n, gate.wait)]
             while len(threads._began) < 32:
                 await asyncio.sleep(HELD_UP)
         await asyncio.sleep(3 * HELD_UP)
@@ -214,17 +214,17 @@ def test_lanes_that_are_held_up_keep_no_other_waiting_and_there_is_an_end_of_thr
 
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_a_call_that_is_cancelled_is_not_made_or_is_waited_for(*, has_begun: bool) -> None:
-    threads, gate, begun, made = Pool(), threading.Event(), threading.Event(), list[str]()
+    threads, gate, there, made = Pool(), threading.Event(), threading.Event(), list[str]()
 
     def work() -> None:
-        begun.set()
+        there.set()
         gate.wait()
         made.append("made")
 
     async def main() -> None:
-        before = None if has_begun else asyncio.ensure_future(threads.run("lane", gate.wait))
-        call = asyncio.ensure_future(threads.run("lane", work))
-        while has_begun and not begun.is_set():
+        before = [] if has_begun else begun(threads, "lane", gate.wait)
+        (call,) = begun(threads, "lane", work)
+        while has_begun and not there.is_set():
             await asyncio.sleep(0.001)
         await asyncio.sleep(0)
         for _ in range(3):  # as anyio does, again and again
@@ -235,26 +235,22 @@ def test_a_call_that_is_cancelled_is_not_made_or_is_waited_for(*, has_begun: boo
         with pytest.raises(asyncio.CancelledError):
             await call
         assert made == (["made"] if has_begun else [])
-        if before is not None:
-            await before
-        await threads.run("lane", lambda: None)
+        await asyncio.gather(*before, threads.run("lane", lambda: None))
 
     asyncio.run(main())
     assert made == (["made"] if has_begun else [])
 
 
 def test_calls_whose_event_loop_has_ended_are_not_made() -> None:
-    threads, gate, begun, made = Pool(), threading.Event(), threading.Event(), list[str]()
+    threads, gate, there, made = Pool(), threading.Event(), threading.Event(), list[str]()
 
     def work() -> None:
-        begun.set()
+        there.set()
         gate.wait()
 
     async def main() -> None:
-        calls = [
-            asyncio.ensure_future(threads.run("lane", each)) for each in (work, partial(made.append, "no"))
-        ]
-        while not begun.is_set():
+        calls = begun(threads, "lane", work, partial(made.append, "no"))
+        while not there.is_set():
             await asyncio.sleep(0.001)
         threading.Timer(0.05, gate.set).start()
         del calls
@@ -294,11 +290,11 @@ def test_a_thread_that_cannot_be_started_beside_others_refuses_nothing(
     async def main() -> None:
         await threads.run("lane", lambda: None)
         monkeypatch.setattr("threading.Thread.start", refuse)
-        held = asyncio.ensure_future(threads.run("held", partial(gate.wait, 60)))
-        rest = [asyncio.ensure_future(threads.run(n, partial(made.append, n))) for n in range(3)]
+        held = begun(threads, "held", partial(gate.wait, 60))
+        held += [task for n in range(3) for task in begun(threads, n, partial(made.append, n))]
         await asyncio.sleep(3 * HELD_UP)
         gate.set()
-        await asyncio.gather(held, *rest)
+        await asyncio.gather(*held)
 
     asyncio.run(main())
     assert made == [0, 1, 2]
@@ -328,14 +324,6 @@ def test_what_is_raised_is_raised_where_it_was_called() -> None:
         asyncio.run(Pool().run("lane", fail))
 
 
-def test_a_forked_child_has_threads_of_its_own() -> None:
-    threads = Pool()
-    asyncio.run(threads.run("lane", threading.get_ident))
-    if (child := os.fork()) == 0:
-        os._exit(asyncio.run(threads.run("lane", lambda: 7)))
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-
-
 @pytest.mark.interrupting
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -362,138 +350,123 @@ def test_a_call_ends_and_its_lane_is_free_wherever_memory_runs_out(monkeypatch: 
         assert use(threads) == done, shown(point, time)
 
 
-# A session in a forked child works, whatever the threads that did not come along were doing
+# Forks
 
-COMMON = f"""
-import os, signal, sys, threading, time, traceback
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from session import InProcessEventBus, Session, TransactionError, append
-from session_records import Count, Note, Ping, note_session, numbers, ping, texts
 
-def in_child(work):
-    pid = os.fork()
-    if not pid:
-        signal.alarm(30)  # what hangs ends
-        try:
-            work()
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+def in_child(work: Callable[[], object]) -> int:
+    """The exit code of a forked child that does some work."""
+    if pid := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    signal.alarm(30)  # what hangs ends
+    try:
+        work()
+    except BaseException:  # noqa: BLE001 - it is printed, and the test fails
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
-def in_thread(hold):
-    entered, leave = threading.Event(), threading.Event()
-    thread = threading.Thread(target=hold, args=(entered, leave))
-    thread.start()
-    entered.wait()
-    return leave, thread
 
-def use(session):
-    heard = []
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    threads = Pool()
+    work = partial(threads.run, "lane", threading.get_ident)
+    asyncio.run(work())
+    assert in_child(lambda: asyncio.run(work())) == 0
+
+
+def work_with(session: Session) -> None:
+    """Work with a session, whatever the threads that did not come along were doing."""
+    heard, before = list[Ping](), texts(session)
     session.bus.subscribe(Ping, heard.append)
-    before = texts(session)
     session.dispatch(Note("child"))
     with session.transaction() as transaction:
         transaction.publish(ping(session, 7))
     session.register_reducer(Count, append)
-    assert texts(session) == [*before, "child"], texts(session)
-    assert numbers(session.select_all(Ping))[-1] == 7
-    assert numbers(heard) == [7], heard
-    assert texts(session.clone()) == [*before, "child"]
-    child = Session(parent=session, bus=session.bus)
-    child.close()
+    assert texts(session) == texts(session.clone()) == [*before, "child"]
+    assert (numbers(tuple(heard)), numbers(session.select_all(Ping))[-1]) == ([7], 7)
+    Session(parent=session, bus=session.bus).close()
 
-session = note_session()
-session.dispatch(Note("committed"))
-"""
 
-HOLDERS = {
-    "a transaction": """
-def hold(entered, leave):
+def in_a_transaction(session: Session, pause: Callable[[], None]) -> None:
     with session.transaction() as transaction:
         transaction.dispatch(Note("half"))
         transaction.publish(ping(session, 1))
-        entered.set()
-        leave.wait()
-""",
-    "a subscriber": """
-def hold(entered, leave):
-    def slow(event):
-        if event.number != 7:
-            entered.set()
-            leave.wait()
-    session.bus.subscribe(Ping, slow)
+        pause()
+
+
+def in_a_subscriber(session: Session, pause: Callable[[], None]) -> None:
+    session.bus.subscribe(Ping, lambda event: None if event.number == 7 else pause())
     with session.transaction() as transaction:
         transaction.publish(ping(session, 1))
         transaction.publish(ping(session, 2))
-""",
-    "the bus": """
-def hold(entered, leave):
+
+
+def in_the_bus(session: Session, pause: Callable[[], None]) -> None:
     class Slow:
-        def __call__(self, event): ...
-        def __eq__(self, other):
-            entered.set()
-            leave.wait()
+        def __call__(self, event: object) -> None: ...
+
+        def __eq__(self, _other: object) -> bool:
+            pause()
             return False
+
         __hash__ = object.__hash__
+
     session.bus.subscribe(Ping, Slow())
     session.bus.unsubscribe(Ping, print)
-""",
-}
 
 
-@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
-def test_a_child_works_with_the_last_commit_while_a_thread_was_inside(holder: str) -> None:
-    program = """
-leave, thread = in_thread(hold)
-print(in_child(lambda: use(session)))
-print(in_child(lambda: print(in_child(lambda: use(session)), flush=True)))
-leave.set()
-thread.join()
-use(session)
-print("done")
-"""
-    assert printed(COMMON + holder + program) == "0\n0\n0\ndone\n"
+@pytest.mark.parametrize("hold", [in_a_transaction, in_a_subscriber, in_the_bus])
+def test_a_child_works_with_the_last_commit_while_a_thread_was_inside(
+    hold: Callable[[Session, Callable[[], None]], None],
+) -> None:
+    session, entered, leave = note_session(), threading.Event(), threading.Event()
+    session.dispatch(Note("committed"))
+
+    def pause() -> None:
+        entered.set()
+        leave.wait()
+
+    thread = threading.Thread(target=hold, args=(session, pause), daemon=True)
+    thread.start()
+    entered.wait()
+    assert in_child(lambda: work_with(session)) == 0
+    assert in_child(lambda: os._exit(in_child(lambda: work_with(session)))) == 0
+    leave.set()
+    thread.join()
+    work_with(session)
 
 
 def test_a_fork_inside_a_transaction_goes_on_with_it_in_both_processes() -> None:
-    program = """
-with session.transaction() as transaction:
+    session = note_session()
+    transaction = session.transaction().__enter__()
     transaction.dispatch(Note("before"))
-    pid = os.fork()
-    if not pid:
-        signal.alarm(30)
-    session.dispatch(Note("nested"))
-    transaction.dispatch(Note("child" if not pid else "parent"))
-if not pid:
-    print(texts(session), flush=True)
-    session.dispatch(Note("after"))
-    os._exit(0 if texts(session)[-1] == "after" else 1)
-print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), texts(session))
-"""
-    assert printed(COMMON + program) == (
-        "['committed', 'before', 'nested', 'child']\n0 ['committed', 'before', 'nested', 'parent']\n"
-    )
+
+    def end(name: str) -> None:
+        session.dispatch(Note("nested"))
+        transaction.dispatch(Note(name))
+        transaction.__exit__(None, None, None)
+        session.dispatch(Note("after"))
+        assert texts(session) == ["before", "nested", name, "after"]
+
+    assert in_child(partial(end, "child")) == 0
+    end("parent")
 
 
 def test_a_fork_inside_a_subscriber_goes_on_telling_in_both_processes() -> None:
-    program = """
-heard, pids = [], []
+    session, heard, pids = note_session(), list[int](), list[int]()
 
-def fork(event):
-    if event.number == 1:
-        pids.append(os.fork())
-        session.publish(ping(session, 3))
-    heard.append(event.number)
+    def fork(event: Ping) -> None:
+        if event.number == 1:
+            pids.append(os.fork())
+            session.publish(ping(session, 3))
+        heard.append(event.number)
 
-session.bus.subscribe(Ping, fork)
-with session.transaction() as transaction:
-    transaction.publish(ping(session, 1))
-    transaction.publish(ping(session, 2))
-if not pids[0]:
-    print(heard, numbers(session.select_all(Ping)), flush=True)
-    os._exit(0)
-print(os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]), heard, numbers(session.select_all(Ping)))
-"""
-    assert printed(COMMON + program) == "[1, 2, 3] [1, 2, 3]\n0 [1, 2, 3] [1, 2, 3]\n"
+    def tell() -> None:
+        with session.transaction() as transaction:
+            transaction.publish(ping(session, 1))
+            transaction.publish(ping(session, 2))
+        assert heard == numbers(session.select_all(Ping)) == [1, 2, 3]
+        if pids[0]:
+            assert os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]) == 0
+
+    session.bus.subscribe(Ping, fork)
+    assert in_child(tell) == 0

@@ -30,25 +30,18 @@ from session.stores import Store
 
 POLICY = PlanPolicy(evidence="required", approval=True, dependencies=True, batch_marks=True, agent_edits=True)
 NAMES = ("plain", "plain:fork", "steered", "values", "run")
+SETUP = {
+    "objective": "Fix the login",
+    "initial_steps": ["Reproduce it", {"title": "Fix it", "details": "In auth.py"}, "Test it"],
+}
+SEARCH = {"type": "tool", "name": "search", "inputs": {"query": "${user_prompt}"}}
+FETCH = {"type": "tool", "name": "fetch", "inputs": {"url": "${find.output.pages[0]}"}}
 DOCUMENT = {
     "schema_version": 2,
     "goal": "Report the news",
     "steps": [
-        {
-            "step_id": "find",
-            "description": "Find pages",
-            "type": "tool",
-            "name": "search",
-            "inputs": {"query": "${user_prompt}"},
-        },
-        {
-            "step_id": "read",
-            "description": "Read the first",
-            "type": "tool",
-            "name": "fetch",
-            "inputs": {"url": "${find.output.pages[0]}"},
-            "depends_on": ["find"],
-        },
+        {"step_id": "find", "description": "Find pages", **SEARCH},
+        {"step_id": "read", "description": "Read the first", "depends_on": ["find"], **FETCH},
     ],
 }
 
@@ -133,14 +126,9 @@ def toolbox_of(session: Session) -> Toolbox:
 def write(store: Store) -> None:
     plain = opened(store, "plain")
     call = toolbox_of(plain).call
-    steps = ["Reproduce it", {"title": "Fix it", "details": "In auth.py"}, "Test it"]
-    setup = {"objective": "Fix the login", "initial_steps": steps}
-    call("planning_setup_plan", setup, context={"idempotency_key": "k1", "actor": "scout", "call_id": "c1"})
-    call(
-        "planning_mark_step",
-        {"step_id": "S001", "status": "done", "note": "twice"},
-        context={"call_id": "c2"},
-    )
+    call("planning_setup_plan", SETUP, context={"idempotency_key": "k1", "actor": "scout", "call_id": "c1"})
+    done = {"step_id": "S001", "status": "done", "note": "twice"}
+    call("planning_mark_step", done, context={"call_id": "c2"})
     call("planning_mark_step", {"step_id": "S009", "status": "done"})
     call("planning_read_plan", {})
     call("planning_add_step", {"steps": ["Release it"]})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+import pytest
 from examples.folder_store import FolderStore
 from postgres_server import drop_schema, store_for
 from session_records import Count, Note, Ping, words_of
@@ -190,9 +191,15 @@ def states_of(session: Session) -> list[tuple[object, ...]]:
     return [state_of(session.at(version)) for version in range(session.version + 1)]
 
 
-def refused(work: object) -> str:
-    assert callable(work)
+def refused(work: Callable[[], object]) -> str:
     return words_of(StoreError, work)
+
+
+def outcome_of(work: Callable[[], object]) -> tuple[str, str]:
+    """The message of the error that some work raises, and what has become of a change."""
+    with pytest.raises(StoreError) as caught:
+        work()
+    return str(caught.value), caught.value.outcome
 
 
 def numbered(source: Session | SessionView) -> list[int]:

@@ -193,10 +193,8 @@ def test_memory_that_runs_out_behind_a_commit_does_not_hide_the_change(
     monkeypatch.setattr(store, "_commit", commit_and_fail)
     with pytest.raises(MemoryError):
         session.dispatch(Note("first"))
-    result = call(session, *PLAN)
-    assert (result.success, result.message) == (
-        False,
-        "It is not known whether planning_setup_plan took effect. Check before you call it again.",
+    assert call(session, *PLAN).message == (
+        "It is not known whether planning_setup_plan took effect. Check before you call it again."
     )
     assert statuses(session) == ["pending", "pending", "pending"]
     assert state_of(session) == state_of(open_session(place.open()))
@@ -210,9 +208,9 @@ def test_a_transaction_that_a_disk_does_not_even_roll_back_ends_with_its_connect
     def execute(inner: Any, statement: str, *values: Any) -> object:
         return fail() if statement in {"COMMIT", "ROLLBACK"} else inner.execute(statement, *values)
 
-    for link in (store._writer, store._reader):
-        connection: Any = Wrapped(inner := link.connected(), partial(execute, inner))
-        link.connection = connection
+    links: tuple[Any, ...] = (store._writer, store._reader)
+    for link in links:
+        link.connection = Wrapped(link.connected(), partial(execute, link.connected()))
     with pytest.raises(StoreError, match="disk I/O error"):
         session.dispatch(Note("lost"))
     assert store.verify("run-7") == 1

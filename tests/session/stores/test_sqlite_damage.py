@@ -39,15 +39,7 @@ from session.stores import Checkpoint, MemoryStore, SqliteStore, Store, StoredCh
 from session.stores.chain import chain_hash, check_of, key_of
 
 RAW = [
-    "{",
-    "",
-    "[]",
-    "null",
-    "5",
-    '"x"',
-    "NaN",
-    "1" * 5_000,
-    "[" * 100_000,
+    *("{", "", "[]", "null", "5", '"x"', "NaN", "1" * 5_000, "[" * 100_000),
     '{"a":' * 3_000 + "1" + "}" * 3_000,
     '{"slices":5}',
     '{"slices":{"planning.model:Plan":[]}}',
@@ -56,28 +48,21 @@ RAW = [
     '{"slices":{"planning.model:Plan":{"at":1,"items":[{"!":[]}]}}}',
     '{"slices":{"planning.model:Plan":{"at":1,"items":[5]}}}',
     '{"format":2,"at":"2026-01-01","parts":[]}',
-    '{"at":5,"parts":[]}',
-    '{"at":"2026-01-01","parts":5}',
-    '{"at":"2026-01-01","parts":[],"actor":5}',
+    *('{"at":5,"parts":[]}', '{"at":"2026-01-01","parts":5}', '{"at":"2026-01-01","parts":[],"actor":5}'),
     '{"at":"2026-01-01","parts":[],"slices":[{}]}',
-    '{"at":"2026-01-01","slices":["planning.model:Plan"],"parts":[{"!":"planning.commands:SetupPlan","objective":5}]}',
-    '{"at":"2026-01-01","slices":["planning.model:Plan"],"parts":[{"!":"planning.commands:SetupPlan",'
-    '"objective":"x","initial_steps":5}]}',
     '{"at":"2026-01-01","parts":[{"!":"session.events:ToolInvoked","name":5,"params":null,"result":null}]}',
     '{"at":"2026-01-01","parts":[{"!":"session.events:ToolInvoked","name":"x","params":null,"result":null,'
     '"created_at":5}]}',
 ]
 PARTS = [
-    '{"!":5}',
-    '{"!":"reset","actor":5}',
-    '{"!":"reset","call_id":5}',
+    '{"!":"planning.commands:SetupPlan","objective":5}',
+    '{"!":"planning.commands:SetupPlan","objective":"x","initial_steps":5}',
+    *('{"!":5}', '{"!":"reset","actor":5}', '{"!":"reset","call_id":5}'),
     '{"!":"subprocess:Popen","args":"touch ran"}',
     '{"!":"planning.model:Plan","more":1}',
     '{"!":"planning.model:Plan@99999999999999999999"}',
     '{"!":"dict","items":[1]}',
-    '{"!":"rewound","version":99}',
-    '{"!":"rewound","version":-1}',
-    '{"!":"rewound","version":1.5}',
+    *('{"!":"rewound","version":' + version + "}" for version in ("99", "-1", "1.5")),
     '{"!":"rolled back","session_id":"x","created_at":"2026-01-01T00:00:00+00:00","slices":[]}',
     '{"!":"rolled back","session_id":"../x","created_at":"2026-01-01T00:00:00+00:00","slices":{}}',
 ]
@@ -249,20 +234,16 @@ def test_a_checkpoint_that_is_nested_too_deep_says_so() -> None:
     ],
 )
 def test_a_damaged_record_is_listed_and_hides_no_other(path: Path, damage: str) -> None:
-    (version,) = [each.version for each in SqliteStore(path).sessions() if each.session_id == "run-7"]
+    versions = {str(each.session_id): each.version for each in SqliteStore(path).sessions()}
     execute(path, damage)
     found = {each.damage is None: each for each in SqliteStore(path).sessions()}
-    assert (str(found[True].session_id), found[False].version) == (
-        "other",
-        0 if "version" in damage else version,
-    )
+    version = 0 if "version" in damage else versions["run-7"]
+    assert (str(found[True].session_id), found[False].version) == ("other", version)
     name = str(found[False].session_id)
     assert found[False].damage == f"the record of session {name!r} is damaged"
     listed = CliRunner().invoke(app, ["sessions", str(path)])
-    assert (listed.exit_code, {line.split()[0] for line in listed.output.splitlines()[1:3]}) == (
-        0,
-        {"other", name},
-    )
+    names = {line.split()[0] for line in listed.output.splitlines()[1:3]}
+    assert (listed.exit_code, names) == (0, {"other", name})
     assert "cannot be read: the record of session" in listed.output
 
 
@@ -291,24 +272,15 @@ DAMAGED = (
     "version {} is damaged in the store; what is before it can be read with session.at(), and forked with "
     "session.fork(at={})"
 )
+CLAIM = "the claim 'lame' of the session is damaged: restore the file from a copy"
+CHECKPOINT = "the checkpoint of version 11 is damaged: drop the checkpoints"
+RECORD = "the record of session 'run-7' is missing: the file is damaged"
 DAMAGE = [
     ("UPDATE changes SET text = replace(text, 'one', 'two') WHERE version = 5", DAMAGED.format(5, 4), 5),
     ("DELETE FROM changes WHERE version = 20", DAMAGED.format(20, 19), 20),
-    (
-        "UPDATE claims SET name = 'lame'",
-        "the claim 'lame' of the session is damaged: restore the file from a copy",
-        None,
-    ),
-    (
-        "UPDATE checkpoints SET text = text || ' ' WHERE version = 11",
-        "the checkpoint of version 11 is damaged: drop the checkpoints",
-        11,
-    ),
-    (
-        "DELETE FROM sessions WHERE id = 'run-7'",
-        "the record of session 'run-7' is missing: the file is damaged",
-        None,
-    ),
+    ("UPDATE claims SET name = 'lame'", CLAIM, None),
+    ("UPDATE checkpoints SET text = text || ' ' WHERE version = 11", CHECKPOINT, 11),
+    ("DELETE FROM sessions WHERE id = 'run-7'", RECORD, None),
 ]
 
 

@@ -14,20 +14,19 @@ from unittest.mock import Mock
 
 import pytest
 from session_records import Note, printed
-from store_places import BUSY, SETUP, lived, open_session, planned, states_of, store_of
+from store_places import SETUP, lived, open_session, planned, refused, states_of, store_of
+from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan
 from planning.tools.ledger import ToolCall
 from session import Rewound, StoreError
 from session.address import database_of, hide_secrets, is_address, show_address
-from session.stores import SqliteStore, StoreBusy
+from session.stores import SqliteStore
 from session.stores import sqlite_file as files
 
 
 def refusal(path: Path | str) -> str:
-    with pytest.raises(StoreError) as caught:
-        SqliteStore(path, timeout=0.2)
-    return str(caught.value)
+    return refused(lambda: SqliteStore(path, timeout=0.2))
 
 
 @pytest.mark.parametrize("suffixes", [(), ("",), ("", "-wal", "-shm")])
@@ -160,41 +159,23 @@ def test_how_a_file_is_opened(path: Path, synchronous: Literal["normal", "full"]
         assert connection.isolation_level is None
 
 
-CANNOT_OPEN = "the file cannot be opened: check whether its folder exists and is writable"
-LITTLE_MEMORY = "there is too little memory, or the file is damaged: then restore it from a copy"
-REASONS: dict[int | type[Exception], str] = {
-    sqlite3.SQLITE_FULL: "there is no space left: free some and try again",
-    sqlite3.SQLITE_READONLY_DBMOVED: "it is read-only: make it writable and try again",
-    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a copy",
-    sqlite3.SQLITE_NOTADB: "it is not a SQLite file",
-    sqlite3.SQLITE_CANTOPEN: CANNOT_OPEN,
-    sqlite3.SQLITE_IOERR_READ: "the disk reports an error: check whether it is full",
-    sqlite3.SQLITE_NOMEM: LITTLE_MEMORY,
-    sqlite3.SQLITE_TOOBIG: "text is longer than 100,000,000 bytes",
-    sqlite3.SQLITE_MISUSE: "some words",
-    PermissionError: CANNOT_OPEN,
-    MemoryError: LITTLE_MEMORY,
-}
+CAUSES = "FULL READONLY_DBMOVED CORRUPT NOTADB CANTOPEN IOERR_READ NOMEM TOOBIG MISUSE BUSY_SNAPSHOT LOCKED"
 
 
-@pytest.mark.parametrize("cause", [*REASONS, sqlite3.SQLITE_BUSY_SNAPSHOT, sqlite3.SQLITE_LOCKED])
 def test_what_a_file_cannot_be_used_for_is_said_with_what_to_do(
-    path: Path, cause: int | type[Exception], monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    error: Any = sqlite3.DatabaseError("some words") if isinstance(cause, int) else cause("some words")
-    error.sqlite_errorcode = cause if isinstance(cause, int) else 0
-    monkeypatch.setattr("sqlite3.connect", Mock(side_effect=error))
-    with pytest.raises(StoreError) as caught:
-        SqliteStore(path, timeout=0.2)
-    if cause in REASONS:
-        assert str(caught.value) == f"the store {path} cannot be used: {REASONS[cause]}"
-    else:
-        assert (type(caught.value), str(caught.value)) == (StoreBusy, BUSY.format(0.2))
-
-
-def test_a_store_needs_its_folder(path: Path) -> None:
-    there = path.parent / "nowhere" / "a.db"
-    assert refusal(there) == f"the store {there} cannot be used: {CANNOT_OPEN}"
+    lines = [refusal(path.parent / "nowhere" / "a.db").replace(str(path.parent), "folder")]
+    errors: list[Any] = [PermissionError("some words"), MemoryError("some words")]
+    for name in CAUSES.split():
+        errors.append(sqlite3.DatabaseError("some words"))
+        errors[-1].sqlite_errorcode = getattr(sqlite3, f"SQLITE_{name}")
+    for error in errors:
+        monkeypatch.setattr("sqlite3.connect", Mock(side_effect=error))
+        with pytest.raises(StoreError) as caught:
+            SqliteStore(path, timeout=0.2)
+        lines.append(f"{type(caught.value).__name__}: {caught.value}".replace(str(path), "plans.db"))
+    assert "\n".join(lines) == snapshot
 
 
 def test_an_empty_file_with_changes_beside_it_is_refused(path: Path) -> None:
@@ -416,67 +397,45 @@ def test_two_processes_that_open_it_at_once_migrate_it_once(old: Path) -> None:
 # Addresses of stores as messages show them
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("at postgresql://ann:secret@h/d: no", "at postgresql://h/d: no"),
-        ("at //ann@h/d", "at //h/d"),
-        ("ann:secret@h is not a file", "h is not a file"),
-        ("/data/a:b@c/plans.db is not a file", "/data/a:b@c/plans.db is not a file"),
-        ("mail ann@h", "mail ann@h"),
-        ("write postgresql://USER:PASSWORD@HOST:PORT/DATABASE", "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE"),
-        ("host=h password=secret dbname=d", "host=h password=... dbname=d"),
-        ("host=h password = 'se cret' dbname=d", "host=h password = ... dbname=d"),
-        ("postgresql://h/d?sslPassword=secret&a=b", "postgresql://h/d?sslPassword=...&a=b"),
-    ],
-)  # fmt: skip
-def test_a_message_hides_users_and_passwords(text: str, shown: str) -> None:
-    assert hide_secrets(text) == shown
+MESSAGES = (
+    "at postgresql://ann:secret@h/d: no",
+    "at //ann@h/d",
+    "ann:secret@h is not a file",
+    "/data/a:b@c/plans.db is not a file",
+    "mail ann@h",
+    "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+    "host=h password=secret dbname=d",
+    "host=h password = 'se cret' dbname=d",
+    "postgresql://h/d?sslPassword=secret&a=b",
+)
 
 
-@pytest.mark.parametrize(
-    ("place", "shown"),
-    [
-        ("postgresql://ann:secret@h:5432/d?schema=a&sslmode=require",
-         "postgresql://h:5432/d?schema=a&sslmode=require"),
-        ("postgresql://h/d?connect_timeout=3&target_session_attrs=any",
-         "postgresql://h/d?connect_timeout=3&target_session_attrs=any"),
-        ("postgresql://h/d?schema=a&password=secret", "postgresql://h/d"),
-        ("Postgres://[::1]:5,k.l/d", "Postgres://[::1]:5,k.l/d"),
-        ("my+sql://a@b@c", "my+sql://..."),
-        ("a b://h", "..."),
-        ("postgresql://h/d e", "postgresql://..."),
-        ("host='h' port=5432 dbname='d' password='se cret'", "postgresql://h:5432/d"),
-        ("hostaddr=1.2.3.4 host=h dbname=d", "postgresql://1.2.3.4/d"),
-        ("host=h dbname='a b'", "postgresql://..."),
-        ("host=h dbname=d more", "postgresql://..."),
-        ("dbname=d", "postgresql:///d"),
-        ("garbage", "..."),
-    ],
-)  # fmt: skip
-def test_an_address_is_shown_by_its_host_its_port_and_its_database(place: str, shown: str) -> None:
-    assert show_address(place) == shown
+def test_a_message_hides_users_and_passwords(snapshot: SnapshotAssertion) -> None:
+    assert "\n".join(map(hide_secrets, MESSAGES)) == snapshot
+
+
+PLACES = (
+    "postgresql://ann:secret@h:5432/d?schema=a&sslmode=require",
+    "postgresql://h/d?connect_timeout=3&target_session_attrs=any",
+    "postgresql://h/d?schema=a&password=secret",
+    "Postgres://[::1]:5,k.l/d",
+    *("my+sql://a@b@c", "a b://h", "postgresql://h/d e", "garbage"),
+    "host='h' port=5432 dbname='d' password='se cret'",
+    "hostaddr=1.2.3.4 host=h dbname=d",
+    *("host=h dbname='a b'", "host=h dbname=d more", "dbname=d"),
+)
+
+
+def test_an_address_is_shown_by_its_host_its_port_and_its_database(snapshot: SnapshotAssertion) -> None:
+    assert "\n".join(f"{place}: {show_address(place)}" for place in PLACES) == snapshot
 
 
 ADDRESSES = (
-    "host = h",
-    "  dbname=d",
-    "x host=h",
-    "a=1 b=2",
-    "postgresql://",
-    "ann:word@h",
-    "pg:/h",
+    *("host = h", "  dbname=d", "x host=h", "a=1 b=2", "postgresql://", "ann:word@h", "pg:/h"),
     "x\nsslmode=a",
 )
 PATHS = (
-    "plans.db",
-    "a=b.db",
-    "/a/host=h.db",
-    "hosts=h",
-    "C:\\x",
-    "file:plans.db",
-    "sub/a://b",
-    "a@b",
+    *("plans.db", "a=b.db", "/a/host=h.db", "hosts=h", "C:\\x", "file:plans.db", "sub/a://b", "a@b"),
     "p:/h",
 )
 
@@ -503,8 +462,6 @@ def test_an_address_names_a_database_and_the_schema_in_it(place: str, database: 
     [("mysql+x://ann:secret@h/d", "mysql+x://"), ("a b://h", "this place"), ("h", "this place")],
 )
 def test_an_address_of_something_else_is_refused(place: str, shown: str) -> None:
-    with pytest.raises(StoreError) as refused:
-        database_of(place)
-    assert str(refused.value) == (
+    assert refused(lambda: database_of(place)) == (
         f"stores at {shown} are not supported; give a SQLite file, or postgresql://HOST/DATABASE"
     )

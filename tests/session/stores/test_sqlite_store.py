@@ -8,12 +8,12 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from unittest.mock import Mock
 
 import attrs
 import pytest
@@ -33,22 +33,18 @@ def test_a_call_waits_once_for_a_file_that_is_locked_and_a_moment_to_record_that
 ) -> None:
     session, toolbox = on_file(path)
     toolbox.invoke("planning_setup_plan", SETUP)
-    before, waited, lock = session.select_latest(Plan), list[float | None](), SqliteStore.lock
-
-    def watched(store: SqliteStore, session_id: SessionId, timeout: float | None = None) -> Any:
-        waited.append(timeout)
-        return lock(store, session_id, timeout)
-
-    monkeypatch.setattr(SqliteStore, "lock", watched)
-    with held([str(path)]):
-        result = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
-        assert (result.success, result.code, waited) == (False, "storage", [None, 0.2])
+    before, lock = session.select_latest(Plan), Mock(side_effect=store_of(session).lock)
+    done = partial(toolbox.call, "planning_mark_step", {"step_id": "S001", "status": "done"})
+    with held([str(path)]), monkeypatch.context() as patch:
+        patch.setattr(session.store, "lock", lock)
+        result = done()
+        assert (result.success, result.code) == (False, "storage")
+        assert [call.args for call in lock.call_args_list] == [("run-7", None), ("run-7", 0.2)]
         with pytest.raises(StoreBusy) as caught:
             session.dispatch(MarkStep("S001", "done"))
         assert session.select_latest(Plan) is before
     assert (str(caught.value), caught.value.outcome) == (BUSY.format(0.2), "refused")
-    assert toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}).success
-    assert session.version == 2
+    assert (done().success, session.version) == (True, 2)
 
 
 @pytest.mark.parametrize("call", [
@@ -82,57 +78,50 @@ def test_a_read_does_not_wait_for_the_transaction_of_another_thread_and_sees_wha
     assert session.select_latest(Plan).progress == (1, 2)  # type: ignore[union-attr]  # it was set up
 
 
-@pytest.fixture
-def nobody() -> Iterator[Callable[[], None]]:
-    """Become a user who may only read; permissions do not bind root."""
-    yield lambda: os.seteuid(65534) if os.getuid() == 0 else None
-    os.seteuid(os.getuid())
-
-
-@pytest.mark.parametrize("is_open", [True, False], ids=["written meanwhile", "closed"])
-@pytest.mark.parametrize("folder_mode", [0o755, 0o555])
-def test_a_file_that_can_only_be_read_can_be_read(
-    nobody: Callable[[], None], folder_mode: int, is_open: bool
-) -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "plans.db")
-        session, toolbox = on_file(path)
-        toolbox.invoke("planning_setup_plan", SETUP)
-        if not is_open:
-            store_of(session).close()
-        for file in Path(folder).iterdir():
-            file.chmod(0o444)
-        Path(folder).chmod(folder_mode)
-        nobody()
-        session, toolbox = on_file(path)
-        assert toolbox.call("planning_read_plan", {}).value.progress == (0, 2)
-        refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
-        assert (refused.success, refused.code) == (False, "storage")
-        assert session.select_latest(Plan).progress == (0, 2)  # type: ignore[union-attr]  # it was set up
-        assert [change.version for change in session.history()] == [1]
-        assert store_of(session).verify("run-7") == 1
-        store_of(session).close()
+@contextmanager
+def read_only(folder: str, mode: int) -> Iterator[None]:
+    """Let files only be read, by a user who may not write: permissions do not bind root."""
+    for file in Path(folder).iterdir():
+        file.chmod(0o444)
+    Path(folder).chmod(mode)
+    if os.getuid() == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
         os.seteuid(os.getuid())
         Path(folder).chmod(0o755)
 
 
-def test_a_file_of_format_1_that_can_only_be_read_names_the_remedy(
-    nobody: Callable[[], None],
-) -> None:
+@pytest.mark.parametrize("is_open", [True, False], ids=["written meanwhile", "closed"])
+@pytest.mark.parametrize("mode", [0o755, 0o555])
+def test_a_file_that_can_only_be_read_can_be_read(mode: int, is_open: bool) -> None:
+    with TemporaryDirectory() as folder:
+        writing, toolbox = on_file(Path(folder, "plans.db"))
+        toolbox.invoke("planning_setup_plan", SETUP)
+        if not is_open:
+            store_of(writing).close()
+        with read_only(folder, mode):
+            session, toolbox = on_file(Path(folder, "plans.db"))
+            assert toolbox.call("planning_read_plan", {}).value.progress == (0, 2)
+            refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
+            assert (refused.success, refused.code) == (False, "storage")
+            assert session.select_latest(Plan).progress == (0, 2)  # type: ignore[union-attr]  # it was set up
+            assert [change.version for change in session.history()] == [1]
+            assert store_of(session).verify("run-7") == 1
+            store_of(session).close()
+
+
+def test_a_file_of_format_1_that_can_only_be_read_names_the_remedy() -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "plans.db")
         with closing(sqlite3.connect(path)) as connection:
             connection.executescript(Path(__file__).with_name("format_1.sql").read_text())
-        path.chmod(0o444)
-        Path(folder).chmod(0o555)
-        nobody()
-        message = refused(lambda: SqliteStore(path))
-        os.seteuid(os.getuid())
-        Path(folder).chmod(0o755)
-    assert message == (
-        f"{path} has format 1 and is read-only: make it writable and open it once, which converts it to "
-        "format 2"
-    )
+        with read_only(folder, 0o555):
+            assert refused(lambda: SqliteStore(path)) == (
+                f"{path} has format 1 and is read-only: make it writable and open it once, which converts it "
+                "to format 2"
+            )
 
 
 def test_a_full_disk_refuses_and_nothing_has_changed(path: Path) -> None:

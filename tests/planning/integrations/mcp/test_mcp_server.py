@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
@@ -17,7 +16,7 @@ from mcp.client.session import IncomingMessage
 from mcp_served import connecting, in_both_eras, over_both, over_http, said
 from syrupy.assertion import SnapshotAssertion
 
-from planning import MarkStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox, register_plan
+from planning import PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox, register_plan
 from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.planning_section import PlanningStrategy, section_body
@@ -323,53 +322,34 @@ async def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: 
     assert refused.value.error.message == f"no resource is {resource.uri}; list them"
 
 
-async def test_a_client_that_listens_hears_of_every_change_whoever_makes_it() -> None:
-    session = Session(session_id="watched")
-    async with Client(build_server(session=session)) as client:
-        async with client.listen(resource_subscriptions=["plan://watched"]) as changes:
-            await client.call_tool(*setup("Seen", "One"))
-            heard = [await anext(changes)]
-            await client.call_tool(READ)  # no change
-            mark = MarkStep("S001", "done")
-            thread = threading.Thread(target=session.dispatch, args=(mark,))
-            thread.start()
-            heard.append(await anext(changes))
-            thread.join()
-        result = [event.uri for event in heard]  # type: ignore[union-attr]  # it asked for no other
-    assert result == ["plan://watched"] * 2
-
-
-async def test_a_client_hears_of_the_changes_that_another_process_makes(opens: Callable[[], Session]) -> None:
-    elsewhere = opens()  # with a store of its own, as another process has it
-    async with Client(build_server(session=opens())) as client:
-        async with client.listen(resource_subscriptions=["plan://shop"]) as changes:
-            await asyncio.to_thread(elsewhere.dispatch, SetupPlan("From elsewhere"))
-            event = await anext(changes)
-        await asyncio.to_thread(elsewhere.dispatch, SetupPlan("Once more"))
-        read = await client.read_resource("plan://shop")
-        result = [event.uri, json.loads(read.contents[0].text)["objective"]]  # type: ignore[union-attr]  # as above
-    assert result == ["plan://shop", "Once more"]
-
-
-async def test_a_change_of_the_store_that_is_not_one_of_the_plan_is_announced_to_nobody(
+async def test_a_client_that_listens_hears_of_every_change_of_the_plan_whoever_makes_it(
     opens: Callable[[], Session],
 ) -> None:
-    elsewhere, served = opens(), opens()
-    toolbox = Toolbox(planning_tools(elsewhere))
-    toolbox.call(*setup("Seen", "One"))
-    served.refresh()
-    async with (
-        Client(build_server(session=served)) as client,
-        client.listen(resource_subscriptions=["plan://shop"]) as changes,
-    ):
-        refused = {"step_id": "S009", "status": "done"}
-        assert not (await asyncio.to_thread(toolbox.call, "planning_mark_step", refused)).success
-        heard = asyncio.ensure_future(anext(changes))
-        while served.version != elsewhere.version:  # until it has taken the change over
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
-        assert not heard.done()
-        heard.cancel()
+    elsewhere, served = opens(), opens()  # with a store each, as two processes have it
+    async with Client(build_server(session=served)) as client:
+        async with client.listen(resource_subscriptions=["plan://shop"]) as changes:
+
+            async def heard() -> str:
+                return (await anext(changes)).uri  # type: ignore[union-attr]  # it asked for no other
+
+            await client.call_tool(*setup("Seen", "One"))
+            uris = [await heard()]
+            await client.call_tool(READ)  # no change
+            for session in (served, elsewhere):
+                await asyncio.to_thread(session.dispatch, SetupPlan(f"Of version {session.version}"))
+                uris.append(await heard())
+            refused = {"step_id": "S009", "status": "done"}
+            box = Toolbox(planning_tools(elsewhere))
+            assert not (await asyncio.to_thread(box.call, "planning_mark_step", refused)).success
+            waiting = asyncio.ensure_future(heard())
+            while served.version != elsewhere.version:  # until it has taken the refusal over
+                await asyncio.sleep(0.01)
+            assert await asyncio.wait([waiting], timeout=0.1) == (set(), {waiting})
+            waiting.cancel()
+        await asyncio.to_thread(elsewhere.dispatch, SetupPlan("Once more"))
+        read = await client.read_resource("plan://shop")
+    assert uris == ["plan://shop"] * 3
+    assert json.loads(read.contents[0].text)["objective"] == "Once more"  # type: ignore[union-attr]  # text alone
 
 
 async def test_a_store_that_cannot_be_watched_is_noted_in_the_log(

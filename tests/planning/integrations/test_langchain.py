@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
 from driver_langchain import ScriptedModel, said, turn
-from frameworks import HALF, OPEN, OTHER, SHOP, Call, facts_of, mark, planned, setup, text_of
+from frameworks import HALF, OPEN, OTHER, SHOP, Call, facts_of, mark, planned, plans_of, setup, text_of
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
 from langchain.agents.structured_output import ToolStrategy
@@ -157,6 +157,18 @@ def test_other_middleware_reads_the_answer_of_another_tool_as_it_is_while_nothin
     agent: Any = create_agent(model, tools=[look], middleware=[Reads(), planning])
     agent.invoke(ASKED)
     assert [(type(each), each.text) for each in answers] == [(ToolMessage, "seen")]
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: bool) -> None:
+    section, message, end = planned(), turn(("planning_add_step", {"steps": ["Paint it"]})), said()
+    for _ in range(2):  # LangChain gives the messages their ids the first time
+        script = [message, end] if is_shared else [message.model_copy(), end.model_copy()]
+        agent: Any = create_agent(
+            ScriptedModel(script=script), middleware=[PlanningMiddleware(section=section)]
+        )
+        agent.invoke({"messages": ["Go"]})
+    assert plans_of(section.session) == [(0, 4)]
 
 
 def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:

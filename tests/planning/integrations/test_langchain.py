@@ -414,40 +414,36 @@ def test_a_step_that_waits_alone_interrupts_when_it_is_begun_and_not_the_other_w
     assert [each.content for each in result["messages"]][-2] == "S003 in_progress."
 
 
+CASTLE = UpdateStep("S001", "Buy a castle")
+CHANGED = "The plan changed before the user could decide. Read it before you continue."
+REJECTED = "The user rejected the plan: no. Change it."
+
+
 @pytest.mark.parametrize("is_end", [False, True])
 @pytest.mark.parametrize(
-    ("change", "expected"),
+    ("changes", "approval", "told", "is_asked"),
     [
-        (ClearPlan(), "waiting"),
-        (UpdateStep("S001", "Buy a castle"), "waiting"),
-        (ApprovePlan(), "approved"),
-        (RejectPlan("no"), "rejected"),
+        ([ClearPlan()], "waiting", CHANGED, False),
+        ([CASTLE], "waiting", CHANGED, True),  # about the new plan
+        ([CASTLE, ApprovePlan()], "approved", CHANGED, False),
+        ([ApprovePlan()], "approved", "The user approved the plan. Do the work.", False),
+        ([RejectPlan("no")], "rejected", REJECTED, False),
     ],
 )
-def test_only_the_plan_that_was_shown_is_approved(change: Any, expected: str, is_end: bool) -> None:
+def test_only_the_plan_that_was_shown_is_approved(
+    changes: list[Any], approval: str, told: str, is_asked: bool, is_end: bool
+) -> None:
     session = Session()
     script: Script = [[SHOP], "May I?" if is_end else [WORK], "End.", "End."]
     agent = Agent(APPROVAL, script, session, checkpointer=InMemorySaver())
     agent.run()
-    session.dispatch(change)
-
+    for each in changes:
+        session.dispatch(each)
     result = agent.run(Command(resume="approve"))
-
-    assert facts_of(session).approval == expected
-    assert agent.worked == (["shelves"] if expected == "approved" and not is_end else [])
-    is_asked = expected == "waiting" and not isinstance(change, ClearPlan)
-    assert bool(asked_for(result)) is is_asked  # about the new plan
-
-
-def test_the_approval_of_another_plan_is_not_told_as_that_of_the_plan_that_was_shown() -> None:
-    session = Session()
-    agent = Agent(APPROVAL, [[SHOP], "May I?", "End.", "End."], session, checkpointer=InMemorySaver())
-    agent.run()
-    session.dispatch(UpdateStep("S001", "Buy a castle"))
-    session.dispatch(ApprovePlan())
-    result = agent.run(Command(resume="approve"))
-    told = [each.content for each in result["messages"] if isinstance(each, HumanMessage)]
-    assert told[1:] == ["The plan changed before the user could decide. Read it before you continue."]
+    read = [each.content for each in result["messages"] if isinstance(each, HumanMessage)]
+    assert read[1:] == [told] * is_end
+    assert (facts_of(session).approval, bool(asked_for(result))) == (approval, is_asked)
+    assert agent.worked == (["shelves"] if approval == "approved" and not is_end else [])
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 ROOT = Path(__file__).parent.parent
 
@@ -21,18 +20,6 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def _imports_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-
-
-def test_a_part_that_is_measured_again_replaces_its_own_section(snapshot: SnapshotAssertion) -> None:
-    from benchmarks.harness import Section, at_most, table
-    from benchmarks.measure import HEAD, replaced
-
-    page = HEAD
-    for title, figure in (("One", 1.5), ("Two", 0.25), ("One", 1234.4)):
-        rows = table(["door", "us", "marks"], [["a", figure, 9_000]])
-        section = Section(title, (), [rows], [at_most("a", figure, 5)])
-        page = replaced(page, section.render("Measured today."))
-    assert page.removeprefix(HEAD) == snapshot
 
 
 def test_every_part_has_its_section_in_the_results() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib
 import json
 import os
 import re
@@ -14,16 +12,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks import text_of, toolbox
+from frameworks import toolbox
 from syrupy.assertion import SnapshotAssertion
 
 from planning import register_plan
-from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.planning_section import PlanningStrategy, section_body
 from planning.testing import ScriptedModel
@@ -45,7 +41,6 @@ PAGE = Path(__file__).parents[4] / "docs" / "frameworks" / "claude-code.md"
 PATIENCE = 60
 OPTIONS = ("--always-load", "--no-structured")
 PREFIX = "mcp__planning__"
-USER: ContextVar[str] = ContextVar("user")
 
 
 def call(name: str, **arguments: object) -> tuple[str, Mapping[str, Any]]:
@@ -294,34 +289,3 @@ def test_in_the_sdk_the_plan_is_in_the_hosts_session_as_the_page_says(tmp_path: 
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{BEGUN}\n{then}\n", "")
     *_, prompted = blocks(model.requests[2].body)
     assert prompted["text"] == f"UserPromptSubmit hook additional context: {BEGUN}"
-
-
-async def test_the_sdk_serves_two_users_with_one_server_in_the_hosts_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [each for each in os.environ if each.startswith(("ANTHROPIC", "CLAUDE"))]:
-        monkeypatch.delenv(name)  # of a terminal of its own
-    monkeypatch.syspath_prepend(str(PACKAGES))
-    sdk = importlib.import_module("claude_agent_sdk")
-    sessions = {"ada": Session(), "bob": Session()}
-    server = build_server(session=lambda: sessions[USER.get()], always_load=True, structured=False)
-
-    async def ask(user: str) -> list[str]:
-        USER.set(user)
-        turn = [call("planning_setup_plan", objective=f"The plan of {user}", initial_steps=["Begin"]), READ]
-        with scripted(tmp_path / user, turn, "Planned.") as (model, environment):
-            options = sdk.ClaudeAgentOptions(
-                mcp_servers={"planning": {"type": "sdk", "name": "planning", "instance": server}},
-                allowed_tools=["mcp__planning"],
-                cwd=tmp_path / user,
-                env=environment,
-            )
-            messages = [each async for each in sdk.query(prompt="Plan", options=options)]
-        assert messages[-1].result == "Planned."
-        assert tools(model.requests[0].body) == sorted(PREFIX + name for name in PLAN_TOOLS)
-        return list(results(model.requests[-1].body).values())
-
-    read = await asyncio.gather(*map(ask, sessions))
-    plans = [f"The plan of {user} (active, 0 of 1 done)\nS001 pending: Begin" for user in sessions]
-    assert read == [["Plan set: S001. Next: S001 Begin", plan] for plan in plans]
-    assert [text_of(each) for each in sessions.values()] == plans

@@ -14,6 +14,7 @@ from driver_clients import blocks, chat, items
 from frameworks import plans_of, toolbox
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from planning import Toolbox, tool_definitions
 from planning.integrations import anthropic, openai
@@ -29,15 +30,7 @@ def clear(everything: bool = True) -> str:
 
 
 BOX = Toolbox([clear])
-CUT = (
-    "clear was not called: your reply was cut off before the call was complete. "
-    "Send it again, shorter: fewer steps in one call."
-)
-UNREADABLE = (
-    "Refused, nothing changed. arguments are not JSON at line 1, column 2: Unterminated string starting at; "
-    "send one JSON object"
-)
-NOBODY = "Refused, nothing changed. no tool is named "
+KEEP = '{"everything": false}'
 
 
 # Chat Completions
@@ -63,38 +56,83 @@ def call_chunks(*deltas: dict[str, Any], **options: Any) -> list[dict[str, Any]]
     return chunks(*({"tool_calls": [delta]} for delta in deltas), **options)
 
 
-def replies(*contents: str) -> list[dict[str, Any]]:
-    return [
-        {"role": "tool", "tool_call_id": f"c{number}", "content": content}
-        for number, content in enumerate(contents, 1)
-    ]
-
+SIGNED = function("{}", extra_content={"signature": "abc"})
+PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
+ASSISTANT = {"role": "assistant", "content": None, "tool_calls": [function("{}")]}
+CHAT: dict[str, Any] = {
+    "a call": completion(function("{}")),
+    "the message": ASSISTANT,
+    "an object of the client": SimpleNamespace(choices=[SimpleNamespace(message=ASSISTANT)]),
+    "null, and what the client added": completion(
+        PARSED, refusal=None, parsed={"a": 1}, reasoning_content="Hm."
+    ),
+    "chunks": chunks(
+        {"role": "assistant", "content": ""},
+        {"content": "I clear "},
+        {"content": "it.", "reasoning_content": "Hm"},
+        {"reasoning_content": "."},
+        {"tool_calls": [{**function('{"every', signature="abc"), "index": 0}]},
+        {"tool_calls": [{"index": 1, **function("", "c2")}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": 'thing": true}'}}]},
+        {"tool_calls": [{"index": 1, "id": None, "function": {"name": None, "arguments": "{}"}}]},
+    ),
+    "chunks of text": chunks({"content": "Hi."}, finish_reason="stop"),
+    "text": completion(content="Done."),
+    "no choice": {"choices": []},
+    "nothing": [],
+    "chunks with one index": call_chunks(
+        {"index": 0, **function("{}", "c1")}, {"index": 0, **function("{}", "c2")}
+    ),
+    "chunks without an index": call_chunks(function("{}", "c1"), function("{}", "c2")),
+    "chunks that are named each": call_chunks(
+        {"index": 0, **function("{", "c1")},
+        {"index": 0, **function("}", "c1")},
+        {"index": 1, **function({"everything": False}, "c2")},
+    ),
+    "cut before the arguments": completion(function("{}"), function("", "c2"), finish_reason="length"),
+    "cut without arguments": completion(function("{}"), function(None, "c2"), finish_reason="length"),
+    "cut in the arguments": completion(
+        function("{}"), function('{"everything": tr', "c2"), finish_reason="length"
+    ),
+    "cut by a filter": completion(function(""), finish_reason="content_filter"),
+    "cut chunks": call_chunks(function(""), finish_reason=None),
+    "cut chunks of arguments": call_chunks(function('{"every'), finish_reason=None),
+    "cut behind the arguments": completion(function("{}"), finish_reason="length"),
+    "cut behind arguments that are an object": completion(function({}), finish_reason="length"),
+    "not JSON": completion(function('{"every')),
+    "custom calls": completion(
+        {"id": "c1", "type": "custom", "custom": {"name": "clera", "input": "all of it"}},
+        {"id": "c2", "type": "function", "function": None},
+        {"id": "c3", "type": "custom", "custom": {"name": "clear", "input": KEEP}},
+    ),
+}
 
 # Responses
 
 ITEM = {"type": "function_call", "call_id": "c1", "name": "clear", "arguments": "{}"}
-KEEP = '{"everything": false}'
 CUSTOM = {"type": "custom_tool_call", "call_id": "c2", "name": "clear", "input": KEEP}
-OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "cleared"}
 DONE = {"type": "response.output_item.done", "output_index": 0, "item": ITEM}
 BEGUN = {"type": "response.output_item.added", "output_index": 1, "item": {**ITEM, "call_id": "c2"}}
 TEXT = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
 KINDS = ("web_search_call", "mcp_call", "computer_call", "shell_call", "apply_patch_call", "reasoning")
 OTHERS = [{"type": kind, "id": f"i_{kind}", "call_id": "c9", "status": "completed"} for kind in KINDS]
-CUSTOM_CUT = {"output": [TEXT, ITEM, CUSTOM], "status": "incomplete"}
-NAMED = {"output": [*OTHERS, ITEM, *OTHERS, CUSTOM, {**CUSTOM, "call_id": "c3", "name": "grep"}]}
-
-
-def custom_output(output: str, call_id: str = "c2") -> dict[str, Any]:
-    return {"type": "custom_tool_call_output", "call_id": call_id, "output": output}
-
-
-NAMED_OUTPUTS = [
-    OUTPUT,
-    custom_output("kept"),
-    custom_output(f"{NOBODY}'grep'; the tools are clear", "c3"),
-]
-
+CUT = {"output": [TEXT, ITEM, CUSTOM], "status": "incomplete"}
+OF_SEVERAL = {"output": [*OTHERS, ITEM, *OTHERS, CUSTOM, {**CUSTOM, "call_id": "c3", "name": "grep"}]}
+RESPONSES: dict[str, Any] = {
+    "a call": {"output": [ITEM]},
+    "the item": ITEM,
+    "null, and what the client added": {
+        "output": [{**OTHERS[-1], "status": None}, {**ITEM, "parsed_arguments": {}}, TEXT]
+    },
+    "events that broke off": [{"type": "response.created", "response": {"output": []}}, DONE, BEGUN],
+    "events whose end is empty": [DONE, {"type": "response.completed", "response": {"output": []}}],
+    "calls of the server and custom ones": OF_SEVERAL,
+    "events with them": [{"type": "response.completed", "response": OF_SEVERAL}],
+    "cut": {"output": [{**ITEM, "status": "incomplete"}]},
+    "cut in a custom call": CUT,
+    "events that are cut": [BEGUN, {"type": "response.incomplete", "response": CUT}],
+    "events that failed": [BEGUN, {"type": "response.failed", "response": CUT}],
+}
 
 # Messages
 
@@ -119,186 +157,57 @@ def delta(index: int, kind: str, **given: Any) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": index, "delta": {"type": f"{kind}_delta", **given}}
 
 
-def results(content: str, **more: Any) -> list[dict[str, Any]]:
-    return [
-        {
-            "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": content, **more}],
-        }
-    ]
+def input_events(partial_json: str) -> list[dict[str, Any]]:
+    return [start(0, USE), delta(0, "input_json", partial_json=partial_json)]
 
 
-CUT_RESULT = results(CUT, is_error=True)
-CITING = {"type": "text", "text": "I clear it.", "citations": [{"a": 1}, {"a": 2}]}
-STREAMED = {**USE, "input": {"everything": True}}
-EVENTS = [
-    {"type": "message_start", "message": {"content": []}},
-    start(0, {"type": "thinking", "thinking": ""}),
-    delta(0, "thinking", thinking="Hm."),
-    delta(0, "signature", signature="abc"),
-    start(1, {"type": "text", "text": ""}),
-    delta(1, "text", text="I clear it."),
-    delta(1, "text"),
-    delta(1, "citations", citation={"a": 1}),
-    delta(1, "citations", citation={"a": 2}),
-    start(2, USE),
-    delta(2, "input_json", partial_json='{"every'),
-    delta(2, "input_json", partial_json='thing": true}'),
-    {"type": "ping"},
-    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
-]
-
-SIGNED = function("{}", extra_content={"signature": "abc"})
-PARSED = {**SIGNED, "function": {**SIGNED["function"], "parsed_arguments": {}}}
+MESSAGES: dict[str, Any] = {
+    "a call": message([THOUGHT, {**USE, "input": {"everything": None}}]),
+    "calls of the server": message([*OF_SERVER, USE]),
+    "nothing": message([]),
+    "text": message("Hi."),
+    "events": [
+        {"type": "message_start", "message": {"content": []}},
+        start(0, {"type": "thinking", "thinking": ""}),
+        delta(0, "thinking", thinking="Hm."),
+        delta(0, "signature", signature="abc"),
+        start(1, {"type": "text", "text": ""}),
+        delta(1, "text", text="I clear it."),
+        delta(1, "text"),
+        delta(1, "citations", citation={"a": 1}),
+        delta(1, "citations", citation={"a": 2}),
+        start(2, USE),
+        delta(2, "input_json", partial_json='{"every'),
+        delta(2, "input_json", partial_json='thing": true}'),
+        {"type": "ping"},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+    ],
+    "cut": message([USE], stop_reason="max_tokens"),
+    "cut by the window": message([USE], stop_reason="model_context_window_exceeded"),
+    "cut events": [start(0, USE)],
+    "cut events of input": input_events('{"everything"'),
+    "events cut behind the input": input_events(KEEP),
+    "input that is no object": input_events("[1]"),
+}
 
 
 @pytest.mark.parametrize(
-    ("module", "sent", "added"),
-    [
-        (
-            openai,  # but for what is null, and what the client added
-            completion(PARSED, refusal=None, parsed={"a": 1}, reasoning_content="Hm."),
-            [message(None, tool_calls=[SIGNED], reasoning_content="Hm.")],
-        ),
-        (
-            openai,
-            {"output": [{**OTHERS[-1], "status": None}, {**ITEM, "parsed_arguments": {}}, TEXT]},
-            [{"type": "reasoning", "id": "i_reasoning", "call_id": "c9"}, ITEM, TEXT],
-        ),
-        (
-            openai,
-            chunks(
-                {"role": "assistant", "content": ""},
-                {"content": "I clear "},
-                {"content": "it.", "reasoning_content": "Hm"},
-                {"reasoning_content": "."},
-                {"tool_calls": [{**function('{"every', signature="abc"), "index": 0}]},
-                {"tool_calls": [{"index": 1, **function("", "c2")}]},
-                {"tool_calls": [{"index": 0, "function": {"arguments": 'thing": true}'}}]},
-                {"tool_calls": [{"index": 1, "id": None, "function": {"name": None, "arguments": "{}"}}]},
-            ),
-            [
-                message(
-                    "I clear it.",
-                    reasoning_content="Hm.",
-                    tool_calls=[function('{"everything": true}', signature="abc"), function("{}", "c2")],
-                )
-            ],
-        ),
-        (openai, chunks({"content": "Hi."}, finish_reason="stop"), [message("Hi.")]),
-        (openai, [{"type": "response.created", "response": {"output": []}}, DONE, BEGUN], [ITEM]),
-        (openai, [DONE, {"type": "response.completed", "response": {"output": []}}], [ITEM]),
-        (anthropic, message([THOUGHT, {**USE, "input": {"everything": None}}]), None),
-        (anthropic, message([]), []),
-        (anthropic, message("Hi."), [message([{"type": "text", "text": "Hi."}])]),
-        (anthropic, EVENTS, [message([THOUGHT, CITING, STREAMED])]),
-    ],
-    ids=range(10),
+    ("module", "responses"),
+    [(openai, CHAT), (openai, RESPONSES), (anthropic, MESSAGES)],
+    ids=["chat", "responses", "messages"],
 )
-def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
-    module: Any, sent: Any, added: list[dict[str, Any]] | None
+def test_what_a_server_sent_is_sent_back_and_each_call_is_answered(
+    module: Any, responses: dict[str, Any], snapshot: SnapshotAssertion
 ) -> None:
-    given = iter(sent) if isinstance(sent, list) else sent
-    assert module.turn(given) == ([sent] if added is None else added)
-    assert module.run_calls(module.turn(sent), BOX) == module.run_calls(sent, BOX)
-
-
-@pytest.mark.parametrize("streamed", ['{"everything"', "[1]"])
-def test_input_that_is_no_object_is_sent_back_empty(streamed: str) -> None:
-    assert anthropic.turn([start(0, USE), delta(0, "input_json", partial_json=streamed)]) == [message([USE])]
-
-
-@pytest.mark.parametrize(
-    ("module", "sent", "answers"),
-    [
-        # as it should be
-        (openai, completion(function("{}")), replies("cleared")),
-        (openai, {"output": [ITEM]}, [OUTPUT]),
-        (openai, ITEM, [OUTPUT]),
-        (openai, message(None, tool_calls=[function("{}")]), replies("cleared")),
-        (anthropic, message([*OF_SERVER, USE]), results("cleared")),
-        (anthropic, EVENTS, results("cleared")),
-        # without calls
-        (openai, completion(content="Done."), []),
-        (openai, {"choices": []}, []),
-        (openai, [], []),
-        (anthropic, message("Done."), []),
-        # of careless servers: one index for all, no index, the name in each chunk
-        (
-            openai,
-            call_chunks({"index": 0, **function("{}", "c1")}, {"index": 0, **function("{}", "c2")}),
-            replies("cleared", "cleared"),
-        ),
-        (openai, call_chunks(function("{}", "c1"), function("{}", "c2")), replies("cleared", "cleared")),
-        (
-            openai,
-            call_chunks(
-                {"index": 0, **function("{", "c1")},
-                {"index": 0, **function("}", "c1")},
-                {"index": 1, **function({"everything": False}, "c2")},
-            ),
-            replies("cleared", "kept"),
-        ),
-        # cut off
-        *(
-            (
-                openai,
-                completion(function("{}"), function(cut, "c2"), finish_reason="length"),
-                replies("cleared", CUT),
-            )
-            for cut in ("", None, '{"everything": tr')
-        ),
-        (openai, completion(function(""), finish_reason="content_filter"), replies(CUT)),
-        *((openai, call_chunks(function(cut), finish_reason=None), replies(CUT)) for cut in ("", '{"every')),
-        (openai, completion(function("{}"), finish_reason="length"), replies("cleared")),
-        (openai, completion(function({}), finish_reason="length"), replies("cleared")),
-        (openai, message(None, tool_calls=[function('{"every')]), replies(UNREADABLE)),
-        (openai, {"output": [{**ITEM, "status": "incomplete"}]}, [{**OUTPUT, "output": CUT}]),
-        (openai, CUSTOM_CUT, [OUTPUT, custom_output(CUT)]),
-        *(
-            (
-                openai,
-                [BEGUN, {"type": f"response.{end}", "response": CUSTOM_CUT}],
-                [OUTPUT, custom_output(CUT)],
-            )
-            for end in ("incomplete", "failed")
-        ),
-        *(
-            (anthropic, message([USE], stop_reason=reason), CUT_RESULT)
-            for reason in ("max_tokens", "model_context_window_exceeded")
-        ),
-        (anthropic, [start(0, USE)], CUT_RESULT),
-        (anthropic, [start(0, USE), delta(0, "input_json", partial_json=KEEP)], results("kept")),
-        (anthropic, [start(0, USE), delta(0, "input_json", partial_json='{"everything"')], CUT_RESULT),
-        # of other forms
-        (
-            openai,
-            completion(
-                {"id": "c1", "type": "custom", "custom": {"name": "clera", "input": "all of it"}},
-                {"id": "c2", "type": "function", "function": None},
-                {"id": "c3", "type": "custom", "custom": {"name": "clear", "input": KEEP}},
-            ),
-            replies(
-                f"{NOBODY}'clera'; did you mean clear?",
-                f"{NOBODY}a value of type NoneType; the tools are clear",
-                "kept",
-            ),
-        ),
-        (openai, NAMED, NAMED_OUTPUTS),
-        (openai, [{"type": "response.completed", "response": NAMED}], NAMED_OUTPUTS),
-        (
-            openai,
-            SimpleNamespace(choices=[SimpleNamespace(message={"tool_calls": [function("{}")]})]),
-            replies("cleared"),
-        ),
-    ],
-    ids=range(35),
-)
-def test_each_call_that_is_complete_is_made_and_each_is_answered(
-    module: Any, sent: Any, answers: list[dict[str, Any]]
-) -> None:
-    assert module.run_calls(sent, BOX) == answers
-    assert asyncio.run(module.arun_calls(sent, BOX)) == answers
+    shown = ""
+    for name, sent in responses.items():
+        turn = module.turn(iter(sent) if isinstance(sent, list) else sent)
+        answers = module.run_calls(sent, BOX)
+        assert asyncio.run(module.arun_calls(sent, BOX)) == answers
+        again = module.run_calls(turn, BOX)  # the turn does not say that it was cut
+        rows = [("turn", turn), ("answers", answers), *[("answers to the turn", again)] * (again != answers)]
+        shown += f"# {name}\n" + "".join(f"{what}: {json.dumps(value)}\n" for what, value in rows) + "\n"
+    assert shown == snapshot
 
 
 @pytest.mark.parametrize("strict", [False, True])

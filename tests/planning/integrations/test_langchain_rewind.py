@@ -25,7 +25,7 @@ from langgraph.types import Command, RetryPolicy, interrupt
 
 from planning import AddStep, MarkStep, NewPlanStep, Plan, PlanPolicy, SetupPlan, register_plan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
-from session import Rewound, Session, VersionError, select_latest
+from session import Rewound, Session, select_latest
 
 A: Any = {"configurable": {"thread_id": "A"}}
 ASKED = {"messages": [HumanMessage("Go")]}
@@ -178,30 +178,6 @@ def test_a_session_in_memory_that_has_changes_of_its_own_is_not_overwritten() ->
     assert model.requests[0][-1].content == (
         f"{plan}\n\nThe plan has changed since your last turn: New plan: Close the shop. Added S001."
     )
-
-
-@pytest.mark.parametrize(
-    ("position", "message"),
-    [
-        (
-            {"version": 7},
-            "the agent's state is of version 7 of session shop, which has the versions 0 to 0: "
-            "its store is a different one, or has lost changes",
-        ),
-        (
-            {"version": 1, "since": "2020-01-01T00:00:00+00:00"},
-            "the agent's state is of another session named shop, which began at another time",
-        ),
-    ],
-)
-def test_a_position_that_the_session_never_had_is_an_error(position: dict[str, Any], message: str) -> None:
-    session = Session(session_id="shop")
-    agent, _ = agent_of(session, [said()])
-    kept = {"session_id": "shop", "since": session.created_at.isoformat(), "version": 0, **position}
-    agent.update_state(A, {"planning": kept}, as_node="model")
-    with pytest.raises(VersionError) as caught:
-        agent.invoke(ASKED, A)
-    assert str(caught.value) == message
 
 
 _numbers = count()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from importlib import import_module
 from typing import Annotated, Any
 
 import pytest
+from frameworks import MADE, maker, refusals
 from pydantic import AfterValidator, BaseModel
+from syrupy.assertion import SnapshotAssertion
 
 from planning import Toolbox, tool_definitions
 from planning.integrations import openai
@@ -39,82 +40,45 @@ def of(module: str, name: str, /, *given: Any, **named: Any) -> Callable[[], Any
     return lambda: getattr(pytest.importorskip(module), name)(*given, **named)
 
 
-CONVERTED = (
-    "give it to create_agent(tools=...), or convert it with planning.integrations.langchain.tools_from"
-)
-TOOLS: dict[str, tuple[Callable[[], Any], str, str]] = {
-    "langchain": (of("langchain_core.tools", "tool", look), "StructuredTool", CONVERTED),
-    "your own in langchain": (of_your_own_in_langchain, "Look", CONVERTED),
-    "openai_agents": (
-        of("agents", "function_tool", look),
-        "FunctionTool",
-        "give it to planning.integrations.openai_agents.planning_tools, or pass its function",
-    ),
-    "google_adk": (
-        of("google.adk.tools", "FunctionTool", look),
-        "FunctionTool",
-        "give it to LlmAgent(tools=...), or pass its function",
-    ),
-    "pydantic_ai": (
-        of("pydantic_ai", "Tool", look),
-        "Tool",
-        "give it to Pydantic AI's Agent(tools=...), or pass its function",
-    ),
-    "mcp": (
-        of("mcp_types", "Tool", name="look", input_schema={"type": "object"}),
-        "Tool",
-        "convert its server's tools with planning.integrations.mcp.tools_from",
-    ),
-    "openai": (
-        lambda: {"type": "function", "function": {"name": "look"}},
-        "dict",
-        "convert it with planning.integrations.openai.tools_from",
-    ),
+TOOLS: dict[str, Callable[[], Any]] = {
+    "langchain": of("langchain_core.tools", "tool", look),
+    "your own in langchain": of_your_own_in_langchain,
+    "openai_agents": of("agents", "function_tool", look),
+    "google_adk": of("google.adk.tools", "FunctionTool", look),
+    "pydantic_ai": of("pydantic_ai", "Tool", look),
+    "mcp": of("mcp_types", "Tool", name="look", input_schema={"type": "object"}),
+    "openai": lambda: {"type": "function", "function": {"name": "look"}},
 }
-each_tool = pytest.mark.parametrize(("made", "kind", "remedy"), TOOLS.values(), ids=TOOLS)
-
-
-def integration(module: str, name: str, needs: str) -> Callable[[list[Any]], object]:
-    def take(tools: list[Any]) -> object:
-        pytest.importorskip(needs)
-        return getattr(import_module(f"planning.integrations.{module}"), name)(session=Session(), tools=tools)
-
-    return take
-
-
 ENTRIES: dict[str, Callable[[list[Any]], object]] = {
-    "Toolbox": Toolbox,
     "ToolRegistry": ToolRegistry,
     "openai.tools": openai.tools,
     "tool_definitions": lambda tools: tool_definitions("openai", tools=tools),
-    "langchain": integration("langchain", "PlanningMiddleware", "langchain.agents"),
-    "pydantic_ai": integration("pydantic_ai", "Planning", "pydantic_ai"),
-    "openai_agents": integration("openai_agents", "planning_tools", "agents"),
-    "google_adk": integration("google_adk", "PlanningToolset", "google.adk"),
-    "mcp": integration("mcp", "build_server", "mcp"),
+    **{needs: lambda tools, needs=needs: maker(needs)(Session(), tools=tools) for needs in MADE},
+    "mcp": lambda tools: pytest.importorskip("planning.integrations.mcp").build_server(tools),
 }
 
 
-@each_tool
+@pytest.mark.parametrize("kind", TOOLS)
+def test_the_error_says_where_a_tool_of_another_framework_belongs(
+    kind: str, snapshot: SnapshotAssertion
+) -> None:
+    made = TOOLS[kind]()
+    refused = refusals(
+        lambda: Toolbox([made]),
+        lambda: Capabilities(tools=[made]),
+        lambda: Capabilities(tools={"look": made}),
+    )
+    assert refused == snapshot
+
+
+@pytest.mark.parametrize("kind", TOOLS)
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_the_error_says_where_it_belongs(entry: str, made: Callable[[], Any], kind: str, remedy: str) -> None:
-    take = ENTRIES[entry]
-    if entry == "openai_agents" and made is TOOLS["openai_agents"][0]:
-        take([made()])  # this one takes its SDK's own tools
+def test_each_entry_point_says_so(entry: str, kind: str) -> None:
+    made = TOOLS[kind]()
+    if (entry, kind) == ("agents", "openai_agents"):
+        ENTRIES[entry]([made])  # this one takes its SDK's own tools
         return
-    with pytest.raises(TypeError) as caught:
-        take([made()])
-    assert str(caught.value) == f"a tool's function must be callable, got {kind}: {remedy}"
-
-
-@each_tool
-def test_capabilities_say_so_too(made: Callable[[], Any], kind: str, remedy: str) -> None:
-    with pytest.raises(TypeError) as caught:
-        Capabilities(tools=[made()])
-    assert str(caught.value) == f"a value of type {kind} in tools is not a tool of this toolkit: {remedy}"
-    with pytest.raises(TypeError) as caught:
-        Capabilities(tools={"look": made()})
-    assert str(caught.value) == f"look must be a tool or something that can be called, got {kind}: {remedy}"
+    assert refusals(lambda: ENTRIES[entry]([made])) == refusals(lambda: Toolbox([made]))
 
 
 SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}

@@ -47,10 +47,9 @@ async def test_a_result_is_the_message_and_the_plan_as_it_is_then(way: str, mode
     assert said(marked) == "S001 done. Next: S002 Mend it"
     assert marked.structured_content == {"message": said(marked), "plan": now}
     plan = "Fix the login (active, 1 of 2 done)\nS001 done: Reproduce it\nS002 pending: Mend it"
-    steps: list[dict[str, Any]] = [
-        {"step_id": step_id, "title": title, "details": None, "status": status, "notes": []}
-        for step_id, title, status in (("S001", "Reproduce it", "done"), ("S002", "Mend it", "pending"))
-    ]
+    rows = [["S001", "Reproduce it", None, "done", []], ["S002", "Mend it", None, "pending", []]]
+    fields = ("step_id", "title", "details", "status", "notes")
+    steps = [dict(zip(fields, row, strict=True)) for row in rows]
     assert read.structured_content == {"message": plan, "plan": now | {"steps": steps}}
 
 
@@ -118,16 +117,15 @@ async def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode
         assert client.instructions == prompts["react"]
         told: Any = client.server_info
         assert (told.name, told.version) == ("planning", version("session-planning"))
-    assert [each.description for each in listed] == [
-        "Keep a plan: reason, act, observe, repeat.",
-        "Keep a plan: outline, act, reflect.",
-        "Keep a plan: restate the goal, split it, choose tools, combine the results.",
+    assert [(each.name, each.description) for each in listed] == [
+        ("react", "Keep a plan: reason, act, observe, repeat."),
+        ("plan-act-reflect", "Keep a plan: outline, act, reflect."),
+        (
+            "goal-decompose-route-synthesise",
+            "Keep a plan: restate the goal, split it, choose tools, combine the results.",
+        ),
     ]
-    assert prompts == {
-        "react": section_body(PlanningStrategy.REACT),
-        "plan-act-reflect": section_body(PlanningStrategy.PLAN_ACT_REFLECT),
-        "goal-decompose-route-synthesise": section_body(PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE),
-    }
+    assert [*prompts.values()] == [section_body(each) for each in PlanningStrategy]
     for name, text in prompts.items():
         async with Client(build_server(strategy=name), mode=mode) as client:
             assert client.instructions == text

@@ -183,6 +183,7 @@ MESSAGES: dict[str, Any] = {
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
     ],
     "cut": message([USE], stop_reason="max_tokens"),
+    "cut in the second call": message([USE, {**USE, "id": "t2"}], stop_reason="max_tokens"),
     "cut by the window": message([USE], stop_reason="model_context_window_exceeded"),
     "cut events": [start(0, USE)],
     "cut events of input": input_events('{"everything"'),

@@ -75,19 +75,19 @@ def loud() -> str:
 async def wait() -> str:
     await asyncio.Event().wait()
 
-stdio._LAST_ANSWERS = 0.2
+stdio._LAST_ANSWERS = float(sys.argv[1])
 asyncio.run(serve_stdio(build_server([loud, wait])))
 """
 
 
 def test_nothing_but_the_protocol_is_on_standard_output() -> None:
-    code, messages = answered(lines(call("loud")), program=["-c", PROGRAM])
+    code, messages = answered(lines(call("loud")), "600", program=["-c", PROGRAM])
     assert (code, texts(messages), [each["jsonrpc"] for each in messages]) == (0, ["''"], ["2.0"] * 2)
 
 
 def test_an_answer_that_does_not_come_is_not_waited_for_forever() -> None:
     sent = lines(call("wait"), call("planning_setup_plan", objective="Beside it"))
-    code, messages = answered(sent, program=["-c", PROGRAM])
+    code, messages = answered(sent, "0.2", program=["-c", PROGRAM])
     assert (code, texts(messages)) == (0, [SET])
 
 

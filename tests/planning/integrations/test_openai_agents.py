@@ -136,7 +136,7 @@ class TestRequests:
 
     def test_instructions_that_have_the_section_do_not_get_it_twice(self) -> None:
         planning = planning_tools(Session())
-        own = {"instructions": planning.instructions, "tools": [WebSearchTool(), *planning]}
+        own: dict[str, Any] = {"instructions": planning.instructions, "tools": [WebSearchTool(), *planning]}
         clerk = Clerk(planning, "Done.", **own)
         clerk.run()
         assert clerk.model.calls[0].system_instructions == planning.instructions

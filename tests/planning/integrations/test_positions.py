@@ -61,11 +61,12 @@ def test_what_else_a_session_in_memory_holds_is_in_its_position() -> None:
     assert restored(position).select_all(SetupPlan) == (SetupPlan("Open the shop", ()),)
 
 
+OF_OTHER_TYPES: list[Any] = [[], {}, 7, None]
 WITHOUT_PLAN: list[Any] = [
     {"plan": ["x"]},
     {"plan": ["", "active", []]},
-    *({"plan": ["x", status, []]} for status in ("open", [], {}, 7, None)),
-    *({"plan": ["x", "active", [["S001", "y", None, status, []]]]} for status in ("ok", [], {}, 7, None)),
+    *({"plan": ["x", status, []]} for status in ("open", *OF_OTHER_TYPES)),
+    *({"plan": ["x", "active", [["S001", "y", None, status, []]]]} for status in ("ok", *OF_OTHER_TYPES)),
     {"session_id": "shop"},
 ]
 NO_POSITIONS: list[Any] = [

@@ -47,7 +47,10 @@ async def test_a_result_is_the_message_and_the_plan_as_it_is_then(way: str, mode
     assert said(marked) == "S001 done. Next: S002 Mend it"
     assert marked.structured_content == {"message": said(marked), "plan": now}
     plan = "Fix the login (active, 1 of 2 done)\nS001 done: Reproduce it\nS002 pending: Mend it"
-    rows = [["S001", "Reproduce it", None, "done", []], ["S002", "Mend it", None, "pending", []]]
+    rows: list[list[Any]] = [
+        ["S001", "Reproduce it", None, "done", []],
+        ["S002", "Mend it", None, "pending", []],
+    ]
     fields = ("step_id", "title", "details", "status", "notes")
     steps = [dict(zip(fields, row, strict=True)) for row in rows]
     assert read.structured_content == {"message": plan, "plan": now | {"steps": steps}}

@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning import Toolbox, tool_definitions
 from planning.integrations import openai
-from planning.tools import ToolRegistry
+from planning.tools import ToolContext, ToolRegistry, tool_from_schema
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 
@@ -173,9 +173,63 @@ def test_only_its_own_arguments_are_refused_and_not_what_its_work_validates() ->
 
 
 def test_what_is_not_a_langchain_tool_is_refused() -> None:
-    with pytest.raises(TypeError) as caught:
-        tools_from([len])  # type: ignore[list-item]  # the mistake that is tested
-    assert (
-        str(caught.value)
-        == "expected a LangChain tool, got builtin_function_or_method: decorate it with @tool"
+    wrong: Any = len
+    assert refusals(lambda: tools_from([wrong])) == (
+        "TypeError: expected a LangChain tool, got builtin_function_or_method: decorate it with @tool\n"
+    )
+
+
+# From a definition in a provider's format and a callable
+
+NUMBERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "required": ["a"],
+}
+ADD = {"name": "add", "description": "Adds.", "parameters": NUMBERS}
+
+
+def add(a: int, b: int = 1) -> int:
+    return a + b
+
+
+async def aadd(a: int, b: int = 1, *, context: ToolContext) -> str:
+    return f"{a + b} for {context.actor}"
+
+
+@pytest.mark.parametrize("definition", [{"type": "function", "function": ADD}, {"type": "function", **ADD}])
+def test_an_openai_function_with_a_callable_is_a_tool_like_any_other(definition: dict[str, Any]) -> None:
+    bare = {"type": "function", "name": "look"}
+    given = [definition, {"type": "web_search"}, bare]
+    made = openai.tools_from(given, {"add": add, "look": lambda: "seen"}, idempotent=True, timeout=5)
+    box = Toolbox(made)
+    assert [(each.name, each.description, each.idempotent, each.timeout) for each in made] == [
+        *(("add", "Adds.", True, 5), ("look", "", True, 5))
+    ]
+    assert box.call("look", {}).value == "seen"
+    assert box.call("add", '{"a": "2"}').value == 3
+    context = {"actor": "triage"}
+    abox = Toolbox(openai.tools_from([definition], {"add": aadd}))
+    assert asyncio.run(abox.acall("add", {"a": 2}, context=context)).value == "3 for triage"
+    assert abox.call("add", {"a": 2, "b": 3}, context=context).value == "5 for triage"
+
+
+def test_a_function_that_does_not_fit_its_schema_is_refused_where_it_is_declared() -> None:
+    refused = refusals(
+        lambda: tool_from_schema("add", "Adds.", NUMBERS, lambda a: a),
+        lambda: tool_from_schema("add", "Adds.", NUMBERS, lambda a, b: a + b),
+    )
+    assert refused == (
+        "TypeError: the function of add has no parameter b, which its schema names\n"
+        "TypeError: the function of add needs b, which its schema does not require\n"
+    )
+
+
+def test_a_schema_may_let_any_field_through() -> None:
+    anything = tool_from_schema("any", "Any.", {"type": "object"}, lambda **given: given)
+    assert Toolbox([anything]).call("any", '{"x": 1}').value == {"x": 1}
+    nothing = tool_from_schema("none", "None.", None, lambda: "called")
+    assert Toolbox([nothing]).call("none", "").value == "called"
+    assert Toolbox([nothing]).call("none", '{"x": 1}').message == (
+        "Refused, nothing changed. x: unknown field; send no fields"
     )

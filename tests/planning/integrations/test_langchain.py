@@ -240,7 +240,7 @@ def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
 def test_a_planning_call_waits_for_a_person_and_the_others_are_kept(mode: Any, place: str) -> None:
     session = Session()
     gate = HumanInTheLoopMiddleware({"planning_clear_plan": True}, interrupt_mode=mode)
-    agent = Agent([[SHOP, ("planning_clear_plan", {})], "Done."], session, **{place: [gate]})
+    agent = Agent([[SHOP, ("planning_clear_plan", {})], "Done."], session, None, **{place: [gate]})
     asked: Any = agent.run(version="v2")
     assert text_of(session) == (OPEN if mode == "per_call" else "")
     (question,) = asked.interrupts

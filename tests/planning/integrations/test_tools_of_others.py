@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import pytest
@@ -49,11 +50,17 @@ TOOLS: dict[str, Callable[[], Any]] = {
     "mcp": of("mcp_types", "Tool", name="look", input_schema={"type": "object"}),
     "openai": lambda: {"type": "function", "function": {"name": "look"}},
 }
+
+
+def given_to(needs: str, tools: list[Any]) -> object:
+    return maker(needs)(Session(), tools=tools)
+
+
 ENTRIES: dict[str, Callable[[list[Any]], object]] = {
     "ToolRegistry": ToolRegistry,
     "openai.tools": openai.tools,
     "tool_definitions": lambda tools: tool_definitions("openai", tools=tools),
-    **{needs: lambda tools, needs=needs: maker(needs)(Session(), tools=tools) for needs in MADE},
+    **{needs: partial(given_to, needs) for needs in MADE},
     "mcp": lambda tools: pytest.importorskip("planning.integrations.mcp").build_server(tools),
 }
 

@@ -432,6 +432,21 @@ def test_a_graph_that_keeps_nothing_is_not_interrupted_and_its_work_waits(*, is_
     ]
 
 
+def test_a_graph_that_keeps_nothing_tells_what_was_decided_while_the_model_answered() -> None:
+    session = Session()
+    agent = Agent([[SHOP]], session, APPROVAL, checkpointer=None)
+    script = [*agent.model.script, said("May I?"), said("End.")]
+
+    def play(_: list[BaseMessage]) -> AIMessage:
+        if len(script) == 2:
+            session.dispatch(ApprovePlan())
+        return script.pop(0)
+
+    agent.model.script = play
+    told = [each.content for each in agent.run()["messages"] if isinstance(each, HumanMessage)]
+    assert told == ["Go", "The user approved the plan. Do the work."]
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 def test_an_agent_without_a_policy_is_held_by_that_of_another_section(*, is_async: bool) -> None:
     session = Session()

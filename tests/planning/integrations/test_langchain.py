@@ -435,7 +435,7 @@ def test_a_graph_that_keeps_nothing_is_not_interrupted_and_its_work_waits(*, is_
 def test_a_graph_that_keeps_nothing_tells_what_was_decided_while_the_model_answered() -> None:
     session = Session()
     agent = Agent([[SHOP]], session, APPROVAL, checkpointer=None)
-    script = [*agent.model.script, said("May I?"), said("End.")]
+    script: list[AIMessage] = [*agent.model.script, said("May I?"), said("End.")]
 
     def play(_: list[BaseMessage]) -> AIMessage:
         if len(script) == 2:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 ROOT = Path(__file__).parent.parent
 
@@ -21,18 +20,6 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def _imports_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-
-
-def test_a_part_that_is_measured_again_replaces_its_own_section(snapshot: SnapshotAssertion) -> None:
-    from benchmarks.harness import Section, at_most, table
-    from benchmarks.measure import HEAD, replaced
-
-    page = HEAD
-    for title, figure in (("One", 1.5), ("Two", 0.25), ("One", 1234.4)):
-        rows = table(["door", "us", "marks"], [["a", figure, 9_000]])
-        section = Section(title, (), [rows], [at_most("a", figure, 5)])
-        page = replaced(page, section.render("Measured today."))
-    assert page.removeprefix(HEAD) == snapshot
 
 
 def test_every_part_has_its_section_in_the_results() -> None:
@@ -106,17 +93,3 @@ def test_the_figures_of_the_pages_are_the_stored_ones(
 ) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert picture["quote_proof"](text, figures) == text
-
-
-def test_the_page_of_the_figures_has_a_row_for_each_stored_figure(
-    picture: dict[str, Any], figures: Any
-) -> None:
-    figures["characters"] = dict.fromkeys(figures["characters"], 1)
-    figures["rewinds"] = dict.fromkeys(figures["rewinds"], (2, 1))
-    for by_kind in figures["crashes"].values():
-        for each in by_kind.values():
-            each |= {"acknowledged": 3, "kept": 3, "failed": 0}
-    page = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
-    before, after = page.splitlines(), picture["quote_proof"](page, figures).splitlines()
-    changed = [new.split(" | ")[1] for old, new in zip(before, after, strict=True) if old != new]
-    assert changed == ["1", "3 of 3", "3 of 3", "1 of 2"]

@@ -168,10 +168,6 @@ def test_each_package_has_its_page_of_reference(package: str) -> None:
     assert f"\n::: {package}\n" in (DOCS / pages()[package]).read_text(encoding="utf-8")
 
 
-def test_the_site_fetches_no_font() -> None:
-    assert "\n  font: false\n" in CONFIG  # by default the theme asks Google for its fonts
-
-
 @pytest.fixture
 def hooks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The names of the script that makes pages of the site."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import runpy
 import subprocess
 import sys
@@ -20,23 +19,23 @@ from syrupy.assertion import SnapshotAssertion
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 # A rule each that has exceptions, a place in the sentence, or several forms; the others are words.
 RULES = {
-    "It is empty where there is none.": ("where there is", "It is empty if there are none."),
-    "Where nothing waits, it returns.": ("Where nothing", "It shows where each step waits."),
-    "a session, of which the plan is a part": ("of which", "the part of it which waits"),
-    "what the history says of a plan": ("says of", "what the history says about a plan"),
-    "It has none. Of a snapshot, it reads all.": ("Of a", "Of these, two failed. Of course it waits."),
-    "Print the plan alone.": ("alone", "The engine leaves it alone. It is alone."),
-    "It is another, or is another one.": ("is another", "There is another step. Name another file."),
-    "The value is of another type.": ("of another type", "a value of another session or of another process"),
-    "It must be a text, or texts.": ("a text", "It must be text, a string, a text file."),
-    "The model is told the reason.": ("told", "Tell the user why. It tells two calls apart."),
-    "The source is no text.": ("is no text", "There is no text. It is no longer open. The answer is no."),
-    "It returns what is none of these.": ("is none", "There is none. The value is None."),
-    "There stands a mark; it stands for it.": ("stands for", "It can stand up, and withstands it."),
-    "It has it run.": ("has it run", "It runs."),
-    "The rows are looked at.": ("are looked at", "The rows are checked. Look at the rows."),
-    "the room of deleted sessions": ("the room", "There is room for one. A column has no room."),
-    "what the client has besides": ("besides", "besides SQLite, DuckDB works"),
+    "It is empty where there is none.": "It is empty if there are none.",
+    "Where nothing waits, it returns.": "It shows where each step waits.",
+    "a session, of which the plan is a part": "the part of it which waits",
+    "what the history says of a plan": "what the history says about a plan",
+    "It has none. Of a snapshot, it reads all.": "Of these, two failed. Of course it waits.",
+    "Print the plan alone.": "The engine leaves it alone. It is alone.",
+    "It is another, or is another one.": "There is another step. Name another file.",
+    "The value is of another type.": "a value of another session or of another process",
+    "It must be a text, or texts.": "It must be text, a string, a text file.",
+    "The model is told the reason.": "Tell the user why. It tells two calls apart.",
+    "The source is no text.": "There is no text. It is no longer open. The answer is no.",
+    "It returns what is none of these.": "There is none. The value is None.",
+    "There stands a mark; it stands for it.": "It can stand up, and withstands it.",
+    "It has it run.": "It runs.",
+    "The rows are looked at.": "The rows are checked. Look at the rows.",
+    "the room of deleted sessions": "There is room for one. A column has no room.",
+    "what the client has besides": "besides SQLite, DuckDB works",
 }
 
 
@@ -50,19 +49,11 @@ def found_in(
     return run.stdout.splitlines()
 
 
-def test_a_rule_refuses_a_bad_sentence(tmp_path: Path) -> None:
-    found = found_in(tmp_path, "".join(f"{bad}\n" for bad in RULES))
-    by_line: dict[int, list[str]] = {}
-    for each in found:
-        _, line, words = re.split(r":(\d+): \"(.+?)\": ", each)[:3]
-        by_line.setdefault(int(line), []).append(words)
-    assert {number: words[0] for number, words in sorted(by_line.items())} == {
-        number: words for number, (words, _) in enumerate(RULES.values(), 1)
-    }
-
-
-def test_good_sentences_are_let_be(tmp_path: Path) -> None:
-    assert found_in(tmp_path, "".join(f"{good}\n" for _, good in RULES.values())) == []
+def test_a_rule_refuses_a_bad_sentence_and_lets_a_good_one_be(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    assert "\n".join(found_in(tmp_path, "".join(f"{bad}\n" for bad in RULES))) == snapshot
+    assert found_in(tmp_path, "".join(f"{good}\n" for good in RULES.values())) == []
 
 
 MODULE = '''
@@ -116,29 +107,23 @@ def test_bad_habits_of_a_module_are_refused_or_counted(
 
 # The script that looks for tests that cannot fail
 
-FOUND = {
-    "act()": "nothing is asserted",
-    "act() or never_defined()": "nothing is asserted",
-    "assert act() or True": "either side of `or` will do: assert the one that is meant",
-    "assert ('text', act())": "this holds whatever happens",
-    "assert act.a == act.a": "this compares a value with itself",
-    "assert len(act()) >= 0": "a length or a time is never below 0",
-    "assert act() in {'done', 'failed'}": "each of these will do: assert the one that is meant",
-    "try:\n    assert act()\nexcept Exception:\n    pass": "this hides the failure of the assertion above",
-    "with suppress(AssertionError):\n    assert act()": "this hides the failure of the assertion inside",
-    "with pytest.raises(Exception):\n    act()": (
-        "any exception will do: name the one that is meant, or match its message"
-    ),
-    "with pytest.raises(OSError):\n    act()\n    assert act": (
-        "this does not run once the line above has raised"
-    ),
-    "if act():\n    assert act()": "nothing is asserted where this does not hold",
-    "while act():\n    assert act()": "nothing is asserted where this loop does not run",
-    "for each in act():\n    assert each": "nothing is asserted where there is nothing to loop over",
-    "left = []\nfor each in left:\n    assert each": (
-        "nothing is asserted where there is nothing to loop over"
-    ),
-}
+FOUND = (
+    "act()",
+    "act() or never_defined()",
+    "assert act() or True",
+    "assert ('text', act())",
+    "assert act.a == act.a",
+    "assert len(act()) >= 0",
+    "assert act() in {'done', 'failed'}",
+    "try:\n    assert act()\nexcept Exception:\n    pass",
+    "with suppress(AssertionError):\n    assert act()",
+    "with pytest.raises(Exception):\n    act()",
+    "with pytest.raises(OSError):\n    act()\n    assert act",
+    "if act():\n    assert act()",
+    "while act():\n    assert act()",
+    "for each in act():\n    assert each",
+    "left = []\nfor each in left:\n    assert each",
+)
 SOUND = (
     "assert act() == 1",
     "assert act() or True  # enough: both answers are right",
@@ -172,11 +157,12 @@ def found_of(folder: Path, *bodies: str, decorator: str = "") -> list[str]:
     return [line.split(": ", 1)[1] for line in lines]
 
 
-def test_each_kind_is_found_once(tmp_path: Path) -> None:
-    assert found_of(tmp_path, *FOUND) == [*FOUND.values()]
-
-
-def test_what_can_fail_is_let_be(tmp_path: Path) -> None:
+def test_each_kind_is_found_once_and_what_can_fail_is_let_be(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    found = found_of(tmp_path, *FOUND)
+    shown = (f"{body}\n# {why}\n" for body, why in zip(FOUND, found, strict=True))
+    assert "\n".join(shown) == snapshot
     assert found_of(tmp_path, *SOUND) == []
 
 
@@ -199,8 +185,6 @@ NAMED = {
     for text, named in (
         ("File '|home|zoe|app|main.py'", "|home|zoe"),
         ("file:||||home|zoe|app", "|home|zoe"),
-        ("see |Users|zoe|app", "|Users|zoe"),
-        ("C:*Users*zoe*app", "C:*Users*zoe"),
         ('"C:**Users**zoe**app"', "C:**Users**zoe"),
         ("#!|root|.pyenv|versions|3.13.0|bin|python", "|root|.pyenv"),
         ("--index-url=https:||mirror.example|pypi", "-index-url=https:||mirror.example"),

@@ -56,22 +56,18 @@ def python() -> str:
 
 @pytest.fixture(scope="module")
 def start(python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Starts a server with options, once; a client of it."""
-    clients: dict[tuple[Any, ...], OpenAI] = {}
+    """Starts a server with a template, once; a client of it."""
+    clients: dict[str, OpenAI] = {}
 
-    def started(*options: str, template: str | None = None) -> OpenAI:
-        if (options, template) not in clients:
-            given = list(options)
-            if template is not None:
-                path = tmp_path_factory.mktemp("template") / "chat.jinja"
-                path.write_text(template)
-                given += ["--template", str(path)]
+    def started(template: str = "") -> OpenAI:
+        if template not in clients:
+            path = tmp_path_factory.mktemp("template") / "chat.jinja"
+            path.write_text(template)
+            given = ["--template", str(path)] if template else []
             address = stack.enter_context(agent["server"](python, *given))
-            clients[options, template] = OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=30)
-            clients[
-                options, template
-            ].models.list()  # it answers 503 while it loads, which the client retries
-        return clients[options, template]
+            clients[template] = OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=30)
+            clients[template].models.list()  # it answers 503 while it loads, which the client retries
+        return clients[template]
 
     with ExitStack() as stack:
         yield started
@@ -85,10 +81,10 @@ def own(client: OpenAI, path: str, sent: dict[str, Any]) -> Any:
         return json.load(answer)
 
 
-def tokens(client: OpenAI, messages: list[Any] = HELLO, **options: Any) -> int:
+def tokens(client: OpenAI, messages: list[Any]) -> int:
     """The tokens of a prompt."""
     create: Any = client.chat.completions.create
-    count: int = create(model="local", messages=messages, max_tokens=1, **options).usage.prompt_tokens
+    count: int = create(model="local", messages=messages, max_tokens=1).usage.prompt_tokens
     return count
 
 
@@ -96,25 +92,8 @@ def section_of(**policy: Any) -> PlanningToolsSection:
     return PlanningToolsSection(session=Session(), policy=PlanPolicy(**policy))
 
 
-TOOLS = Path(__file__).with_name("tools.jinja").read_text(encoding="utf-8")
-
-
-@long
-def test_a_template_may_drop_the_tools_which_the_tokens_show(start: Start) -> None:
-    offered = openai.tools(section_of())
-    dropping, showing = start(), start(template=TOOLS)
-    assert tokens(dropping, tools=offered) == tokens(dropping)
-    assert tokens(dropping, tools=offered, tool_choice="required") == tokens(dropping)
-    assert 800 < tokens(showing, tools=offered) - tokens(showing) < 1_100
-    prompts = [
-        own(client, "apply-template", {"messages": HELLO, "tools": offered})["prompt"]
-        for client in (dropping, showing)
-    ]
-    assert ["planning_mark_step" in prompt for prompt in prompts] == [False, True]
-
-
 def test_fewer_tools_need_as_many_tokens_as_the_page_says(start: Start) -> None:
-    client = start(template=TOOLS)
+    client = start()
 
     def count(**policy: Any) -> int:
         return len(
@@ -144,9 +123,9 @@ def test_the_loop_of_the_example_makes_a_plan_and_marks_its_steps(
 
 
 def test_the_reminder_keeps_the_roles_of_a_template_that_demands_it(start: Start) -> None:
-    client = start(template=MISTRAL)
+    client = start(MISTRAL)
     section = section_of()
     assert Toolbox(section.tools()).call("planning_setup_plan", {"objective": "Clean the kitchen"}).success
     with pytest.raises(APIStatusError, match="roles must alternate"):
         tokens(client, [*HELLO, {"role": "user", "content": section.reminder()}])
-    assert tokens(client, openai.with_reminder(HELLO, section)) > tokens(client)
+    assert tokens(client, openai.with_reminder(HELLO, section)) > tokens(client, HELLO)

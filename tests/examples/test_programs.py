@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from cli_runs import TRIAGE, run
 from examples.filings.facts import create_database
-from examples.filings.tools import agents, filings_tools, handlers
+from examples.filings.tools import filings_tools
 from examples.folder_store import FolderStore
 from examples.shop import QUESTIONS, recorded_sql
 from examples.shop import create_database as create_shop
@@ -25,17 +25,12 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase, build_text_to_sql_graph
 from planning.testing import StoreSuite
-from planning.tools import Toolbox, ToolResult
-from planning.tools.ledger import tool_calls
-from planning.workflow import Capabilities, Workflow, run_workflow, validate_workflow
-from session import Session
+from planning.tools import Toolbox
 from session.stores import PostgresStore, Store
 
 ROOT = Path(__file__).parents[2]
 BACKGROUND = ROOT / "examples" / "background"
 FILINGS = ROOT / "examples" / "filings"
-PLAN = FILINGS / "workflow.json"
-YEAR_2022 = {"start_date": "2022-01-01", "end_date": "2022-12-31"}
 
 
 def run_program(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -54,60 +49,19 @@ def run_program(folder: Path, *command: str | Path) -> subprocess.CompletedProce
 # Company facts: the example's file, its tool and its plan
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    path = tmp_path / "filings.db"
-    create_database(path)
-    return path
-
-
-@pytest.fixture
-def capabilities(database: Path) -> Capabilities:
-    return Capabilities(filings_tools(database), handlers, agents)
-
-
-def ask(database: Path, query_type: str, **parameters: Any) -> ToolResult:
-    arguments = {"query_type": query_type, "parameters": parameters}
-    return Toolbox(filings_tools(database)).call("sec_financial_data", arguments)
-
-
-def test_facts_come_in_the_envelope_of_a_query_by_metric_and_year(
-    database: Path, snapshot: SnapshotAssertion
-) -> None:
-    result = ask(database, "financial_facts", ticker="aapl", metrics=["Revenue"], **YEAR_2022)
-    assert json.dumps(result.value, indent=2) == snapshot
-
-
 def test_what_cannot_be_answered_is_refused_with_what_can(
-    database: Path, snapshot: SnapshotAssertion
+    tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    amazon = {"ticker": "AMZN", "metrics": ["Revenue", "ResearchAndDevelopment"], **YEAR_2022}
-    apple = {"ticker": "AAPL", "metrics": ["Profit"], "start_date": "2022-1-1", "end_date": "2022-12-31"}
+    create_database(tmp_path / "filings.db")
+    box = Toolbox(filings_tools(tmp_path / "filings.db"))
+    year = {"start_date": "2022-01-01", "end_date": "2022-12-31"}
+    amazon = {"ticker": "AMZN", "metrics": ["Revenue", "ResearchAndDevelopment"], **year}
+    apple = {"ticker": "AAPL", "metrics": ["Profit"], **year, "start_date": "2022-1-1"}
+    asked = [("company_info", {"ticker": "IBM"}), ("financial_facts", amazon), ("financial_facts", apple)]
     results = [
-        ask(database, "company_info", ticker="IBM"),
-        *(ask(database, "financial_facts", **each) for each in (amazon, apple)),
+        box.call("sec_financial_data", {"query_type": kind, "parameters": given}) for kind, given in asked
     ]
     assert "\n".join(f"{each.success} {each.code} {each.message}" for each in results) == snapshot
-
-
-@pytest.fixture
-def workflow(capabilities: Capabilities) -> Workflow:
-    workflow = validate_workflow(PLAN.read_bytes(), capabilities).workflow
-    assert workflow is not None
-    return workflow
-
-
-def test_the_second_run_fetches_only_what_the_memory_lacks(
-    workflow: Workflow, capabilities: Capabilities, session: Session
-) -> None:
-    first = run_workflow(workflow, capabilities, session=session, user_prompt="How much?")
-    called = len(tool_calls(session, tool="sec_financial_data"))
-    second = run_workflow(workflow, capabilities, session=session, user_prompt="How much?")
-    again = len(tool_calls(session, tool="sec_financial_data")) - called
-    assert (first.status, called, second.status, again) == ("completed", 7, "completed", 1)
-    assert first.outputs["answer"] == second.outputs["answer"]
-    assert first.outputs["answer"]["question"] == "How much?"
-    assert (first.warnings, second.warnings) == ((), ())
 
 
 def test_the_program_answers_and_leaves_nothing_behind(snapshot: SnapshotAssertion, tmp_path: Path) -> None:

@@ -206,7 +206,8 @@ def _of_events(events: list[dict[str, Any]]) -> Turn:
 def _sendable(item: dict[str, Any]) -> dict[str, Any]:
     """A message or an item as a server takes it back."""
     kept = {name: value for name, value in item.items() if value is not None and name not in _OF_CLIENT}
-    if isinstance(item.get("tool_calls"), list):
+    kept.pop("tool_calls", None)  # servers refuse a list without calls, or read it as a call
+    if calls := dicts(item.get("tool_calls")):
         kept["tool_calls"] = [
             {
                 name: {key: part for key, part in value.items() if key not in _OF_CLIENT}
@@ -214,7 +215,7 @@ def _sendable(item: dict[str, Any]) -> dict[str, Any]:
                 else value
                 for name, value in call.items()
             }
-            for call in dicts(item["tool_calls"])
+            for call in calls
         ]
     return {**kept, "content": item["content"]} if "role" in item and "content" in item else kept
 

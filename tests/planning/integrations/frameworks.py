@@ -19,7 +19,7 @@ import pytest
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, plan_text
 from planning.plan.facts import PlanFacts
 from planning.tools import Tool
-from session import Rewound, RolledBack, Session, select_latest
+from session import Rewound, RolledBack, Session, SessionError, select_latest
 
 Call = tuple[str, Any]
 """A tool's name and the arguments; text is sent as it is."""
@@ -96,6 +96,31 @@ def plan_after(calls: Iterable[tuple[str, Any]]) -> str:
     for name, arguments in calls:
         box.call(name, arguments)
     return text_of(session)
+
+
+def refusals(*makes: Callable[[], object]) -> str:
+    """What a person reads who does each of these."""
+    lines = []
+    for make in makes:
+        with pytest.raises((TypeError, ValueError, SessionError)) as caught:
+            make()
+        lines.append(f"{caught.type.__name__}: {caught.value}\n")
+    return "".join(lines)
+
+
+MADE = {
+    "langchain": "langchain:PlanningMiddleware",
+    "pydantic_ai": "pydantic_ai:Planning",
+    "agents": "openai_agents:planning_tools",
+    "google.adk": "google_adk:PlanningToolset",
+}
+
+
+def maker(needs: str) -> Any:
+    """What gives agents of a framework their plan, by the module that it needs."""
+    pytest.importorskip(needs)
+    module, _, name = MADE[needs].partition(":")
+    return getattr(import_module(f"planning.integrations.{module}"), name)
 
 
 def rewinds(session: Session) -> int:

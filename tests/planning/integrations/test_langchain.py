@@ -13,7 +13,20 @@ import pytest
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
 from driver_langchain import ScriptedModel, said, turn
-from frameworks import HALF, OPEN, OTHER, SHOP, Call, facts_of, mark, planned, setup, text_of
+from frameworks import (
+    HALF,
+    OPEN,
+    OTHER,
+    SHOP,
+    Call,
+    added_to,
+    facts_of,
+    mark,
+    planned,
+    refusals,
+    setup,
+    text_of,
+)
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
 from langchain.agents.structured_output import ToolStrategy
@@ -43,251 +56,22 @@ from planning import (
 )
 from planning.integrations.langchain import PlanningMiddleware
 from planning.plan.facts import EvidenceCall, PlanFacts
-from session import Session, SnapshotError, ToolInvoked, select_all
+from session import Session, ToolInvoked, select_all
 from session.stores import SqliteStore
 
-ASKED = {"messages": [HumanMessage("Go")]}
-
-
-def thread(name: str) -> Any:
-    return {"configurable": {"thread_id": name}}
-
-
-def agent_of(script: Any, session: Any = None, **options: Any) -> tuple[Any, ScriptedModel]:
-    """An agent with a plan and checkpoints, and its model."""
-    model = ScriptedModel(script=script)
-    middleware = [PlanningMiddleware(session, **options.pop("planning", {})), *options.pop("middleware", [])]
-    options = {"checkpointer": InMemorySaver(), **options}
-    return create_agent(model, middleware=middleware, **options), model
-
-
-def answers(messages: list[AnyMessage]) -> list[tuple[str, str, str]]:
-    return [
-        (each.tool_call_id, each.status, str(each.content))
-        for each in messages
-        if isinstance(each, ToolMessage)
-    ]
-
-
-def test_parts_of_a_message_stay_before_the_reminder() -> None:
-    parts = [
-        {"type": "text", "text": "Go", "cache_control": {"type": "ephemeral"}},
-        {"type": "image_url", "image_url": {"url": "data:"}},
-    ]
-    agent, model = agent_of([said()], planning={"section": planned()})
-    result = agent.invoke({"messages": [{"role": "user", "content": parts}]}, thread("A"))
-    assert [each.content for each in model.requests[0][1:]] == [[*parts, {"type": "text", "text": OPEN}]]
-    assert result["messages"][0].content == parts
-
-
-@pytest.mark.parametrize("reason", [{"finish_reason": "length"}, {"stop_reason": "max_tokens"}])
-def test_a_call_that_was_cut_off_is_asked_for_again_and_those_of_other_tools_are_left_alone(
-    reason: dict[str, str],
-) -> None:
-    kind = "invalid_tool_call"
-    call: Any = {"name": SHOP[0], "args": '{"objective": "Open', "id": "c1", "error": None, "type": kind}
-    other: Any = {**call, "name": "elsewhere", "id": "c2"}
-    broken = AIMessage("", invalid_tool_calls=[call, other], response_metadata=reason)
-    agent, _ = agent_of([broken, said()], Session())
-    result = agent.invoke(ASKED, thread("A"))
-    message = (
-        f"{SHOP[0]} was not called: your reply was cut off before the call was complete. "
-        "Send it again, shorter: fewer steps in one call."
-    )
-    assert ("c1", "error", message) in answers(result["messages"])
-    assert [each["id"] for each in result["messages"][1].invalid_tool_calls] == ["c2"]
-
-
-@pytest.mark.parametrize("kind", ["whole", "streamed"])
-def test_calls_that_langchain_cannot_read_keep_their_place_in_the_turn(kind: str) -> None:
-    session, (name, arguments) = Session(), mark("S001")
-    made = [(SHOP[0], json.dumps(SHOP[1])[:-1] + ",}"), (name, json.dumps(arguments))]
-    if kind == "streamed":
-        message: AIMessage = AIMessageChunk(
-            content="",
-            tool_call_chunks=[
-                create_tool_call_chunk(name=name, args=args, id=f"c{number}", index=number)
-                for number, (name, args) in enumerate(made)
-            ],
-        )
-    else:
-        sent = [
-            {"id": f"c{number}", "function": {"name": name, "arguments": args}}
-            for number, (name, args) in enumerate(made)
-        ]
-        message = AIMessage("", additional_kwargs={"tool_calls": sent})
-    assert [each["id"] for each in message.invalid_tool_calls] == ["c0"]
-    agent, _ = agent_of([message, said()], session)
-    result = agent.invoke(ASKED, thread("A"))
-    assert answers(result["messages"]) == [
-        ("c0", "success", "Plan set: S001 to S002. Next: S001 Rent a room"),
-        ("c1", "success", "S001 done. Next: S002 Buy shelves"),
-    ]
-
-
-def test_a_tool_that_answers_with_a_command_is_told_by_that() -> None:
-    session = Session()
-
-    @tool
-    def work(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
-        """Work."""
-        return Command(update={"messages": [ToolMessage("Done.", tool_call_id=tool_call_id)]})
-
-    options = {"policy": PlanPolicy(evidence="required")}
-    script = [turn(("work", {}))]
-    agent, _ = agent_of(script, session, tools=[work], planning=options, interrupt_after=["tools"])
-    result = agent.invoke(ASKED, thread("A"))
-    assert [(each.name, each.result.message) for each in session.select_all(ToolInvoked)] == [
-        ("work", "Command")
-    ]
-    assert result["planning"]["version"] == session.version
-
-
-def test_other_middleware_reads_the_answer_of_another_tool_as_it_is_while_nothing_changes() -> None:
-    answers = list[Any]()
-
-    class Reads(AgentMiddleware[Any, Any]):
-        def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-            answers.append(handler(request))
-            return answers[-1]
-
-    look = tool(name_or_callable="look", description="Look.")(lambda: "seen")
-    planning = PlanningMiddleware(Session())
-    model = ScriptedModel(script=[turn(LOOK), said()])
-    agent: Any = create_agent(model, tools=[look], middleware=[Reads(), planning])
-    agent.invoke(ASKED)
-    assert [(type(each), each.text) for each in answers] == [(ToolMessage, "seen")]
-
-
-def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
-    session = Session()
-    strategy = PlanningStrategy.PLAN_ACT_REFLECT
-    section = PlanningToolsSection(session=session, strategy=strategy)
-    for planning in ({"strategy": strategy}, {"section": section}):
-        agent, model = agent_of([said()], None, planning=planning)
-        agent.invoke(ASKED, thread("A"))
-        assert model.requests[0][0].content == f"## Planning\n\n{section.body()}"
-
-
-@pytest.mark.parametrize("mode", ["batched", "per_call"])
-@pytest.mark.parametrize("is_first", [True, False])
-def test_a_planning_call_waits_for_a_person_and_the_others_are_kept(mode: Any, is_first: bool) -> None:
-    session = Session()
-    gate = HumanInTheLoopMiddleware({"planning_clear_plan": True}, interrupt_mode=mode)
-    planning = PlanningMiddleware(session)
-    model = ScriptedModel(script=[turn(SHOP, ("planning_clear_plan", {})), said()])
-    middleware: list[Any] = [planning, gate] if is_first else [gate, planning]
-    agent: Any = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
-
-    asked = agent.invoke(ASKED, thread("A"), version="v2")
-    assert text_of(session) == (OPEN if mode == "per_call" else "")
-    (question,) = asked.interrupts
-    decision = {"type": "reject", "message": "Keep it."}
-    answer = {question.id: decision} if mode == "per_call" else {"decisions": [decision]}
-    result = agent.invoke(Command(resume=answer), thread("A"), version="v2").value
-
-    reason = "User rejected the tool call for `planning_clear_plan` with reason: Keep it."
-    assert {*answers(result["messages"])} == {
-        ("c1", "success", "Plan set: S001 to S002. Next: S001 Rent a room"),
-        ("c2", "error", reason),
-    }
-    assert [each.call_id for each in select_all(session, ToolInvoked)] == ["c1"]
-    assert text_of(session) == OPEN
-
-
-@pytest.mark.parametrize("kind", ["none", "memory", "store"])
-def test_each_result_keeps_its_plan_whatever_is_read_and_done_later(kind: str, stored: Session) -> None:
-    session = {"none": None, "memory": Session(), "store": stored}[kind]
-    script = [turn(SHOP, prefix="a"), said(), turn(mark("S001"), prefix="b"), said()]
-    agent, model = agent_of(script, session)
-    planning = PlanningMiddleware(session)
-    first = agent.invoke(ASKED, thread("A"))
-    assert text_of(planning.session_of(first)) == OPEN
-    more = {*first["planning"]} - {"session_id", "since", "version"}
-    assert more == (set() if kind == "store" else {"plan", "slices", "changed", "step"})
-    old = agent.get_state(thread("A")).config
-    second = agent.invoke(ASKED, thread("A"))
-    assert [text_of(planning.session_of(each)) for each in (second, first, second)] == [HALF, OPEN, HALF]
-
-    model.script = [turn(mark("S002"), prefix="c"), said()]
-    agent.invoke(ASKED, old)
-    fork = agent.get_state(thread("A")).values
-    read = [text_of(planning.session_of(each)) for each in (fork, second, first, fork)]
-    assert read == [OTHER, HALF, OPEN, OTHER]
-
-
-class TestInput:
-    def test_it_is_no_input_of_the_agent(self) -> None:
-        session = Session()
-        agent, model = agent_of([turn(SHOP, prefix="a"), said()], session)
-        assert "planning" not in agent.get_input_jsonschema()["properties"]
-        first = agent.invoke(ASKED, thread("A"))
-        model.script = [turn(mark("S001"), prefix="b"), said(), said()]
-        agent.invoke(ASKED, thread("A"))
-        for sent in (first["planning"], {"plan": ["Mine", "active", []]}, 7, None):
-            model.script = [said()]
-            result = agent.invoke({**ASKED, "planning": sent}, thread("A"))
-            assert result["planning"]["version"] == session.version
-            assert text_of(session) == HALF
-
-    @pytest.mark.parametrize(
-        "value",
-        [
-            *(7, "x", [], {}, {"session_id": "a"}),
-            *({"session_id": "a", "since": "", "version": version} for version in (True, -1)),
-            *({"session_id": "a", "since": 1, "version": 1}, {"session_id": 1, "since": "", "version": 1}),
-        ],
-    )
-    def test_what_is_not_a_position_is_refused(self, value: Any) -> None:
-        agent, _ = agent_of([turn(SHOP), said()])
-        shown = repr(value) if isinstance(value, str) else f"a value of type {type(value).__name__}"
-        message = (
-            f"planning in the agent's state is not a position of a session, but {shown}: "
-            "remove it, or go back to an earlier checkpoint"
-        )
-        with pytest.raises(SnapshotError) as caught:
-            PlanningMiddleware().session_of({"planning": value})
-        assert str(caught.value) == message
-        agent.invoke(ASKED, thread("A"))
-        with pytest.raises(SnapshotError) as caught:
-            agent.update_state(thread("A"), {"planning": value}, as_node="model")
-        assert str(caught.value) == message
-
-
-def test_a_store_that_is_busy_when_the_run_begins_is_gone_back_to_later(
-    stored: Session, other: sqlite3.Connection
-) -> None:
-    agent, model = agent_of([turn(SHOP, prefix="a"), said()], stored)
-    agent.invoke(ASKED, thread("A"))
-    old = agent.get_state(thread("A")).config
-    model.script = [turn(mark("S001"), prefix="b"), said()]
-    agent.invoke(ASKED, thread("A"))
-
-    other.execute("BEGIN IMMEDIATE")
-    script = [turn(mark("S002"), prefix="c"), said()]
-
-    def play(_: list[BaseMessage]) -> AIMessage:
-        other.rollback()
-        return script.pop(0)
-
-    model.script = play
-    model.requests.clear()
-    agent.invoke(ASKED, old)
-    assert str(model.requests[0][-1].content).startswith("The plan cannot be read now: ")
-    assert text_of(stored) == OTHER
-
-
+THREAD: Any = {"configurable": {"thread_id": "A"}}
 WORK: Call = ("work", {"on": "shelves"})
 LOOK: Call = ("look", {})
+ADD: Call = ("planning_add_step", {"steps": ["Paint it"]})
 APPROVAL = PlanPolicy(approval=True)
-Script = list[list[Call] | str]
+Script = list[list[Call] | str | AIMessage]
 
 
 class Agent:
-    """An agent with a plan, two tools of its own, and a script."""
+    """An agent with a plan, two tools of its own, checkpoints and a script; the calls are a1, a2, b1, ..."""
 
     def __init__(
-        self, policy: PlanPolicy | None, script: Script, session: Any = None, **options: Any
+        self, script: Script, session: Any = None, policy: PlanPolicy | None = None, **options: Any
     ) -> None:
         self.worked: list[str] = []
 
@@ -303,24 +87,237 @@ class Agent:
             return "seen"
 
         look.metadata = {"read_only": True}
-        turns = [said(each) if isinstance(each, str) else turn(*each) for each in script]
-        self.model = ScriptedModel(script=turns)
-        self.middleware = PlanningMiddleware(session, policy=policy, **options.pop("planning", {}))
-        self.graph: Any = create_agent(self.model, [work, look], middleware=[self.middleware], **options)
+        self.letters = iter("abcdefgh")
+        self.model = ScriptedModel(script=[])
+        self.plays(*script)
+        own = {name: options.pop(name) for name in ("section", "strategy") if name in options}
+        self.planning = PlanningMiddleware(session, policy=policy, **own)
+        middleware = [*options.pop("first", ()), self.planning, *options.pop("last", ())]
+        tools = [work, look, *options.pop("tools", ())]
+        options = {"checkpointer": InMemorySaver(), **options}
+        self.graph: Any = create_agent(self.model, tools, middleware=middleware, **options)
 
-    def run(self, given: Any = None, thread: str = "t", *, is_async: bool = False) -> dict[str, Any]:
-        """Run it in a thread; what it returns."""
-        config = {"configurable": {"thread_id": thread}}
+    def plays(self, *turns: list[Call] | str | AIMessage) -> None:
+        """Go on with these turns."""
+        self.model.script = list(map(self.message, turns))
+
+    def message(self, said_or_called: list[Call] | str | AIMessage) -> AIMessage:
+        if isinstance(said_or_called, list):
+            return turn(*said_or_called, prefix=next(self.letters))
+        return said(said_or_called) if isinstance(said_or_called, str) else said_or_called
+
+    def run(
+        self, given: Any = None, config: Any = THREAD, *, is_async: bool = False, **options: Any
+    ) -> dict[str, Any]:
+        """Run it; what it returns."""
         given = {"messages": [HumanMessage("Go")]} if given is None else given
         result: dict[str, Any] = (
-            asyncio.run(self.graph.ainvoke(given, config)) if is_async else self.graph.invoke(given, config)
+            asyncio.run(self.graph.ainvoke(given, config, **options))
+            if is_async
+            else self.graph.invoke(given, config, **options)
         )
         return result
 
+    def head(self) -> Any:
+        return self.graph.get_state(THREAD)
+
+    def plan(self, result: Any) -> str:
+        return text_of(self.planning.session_of(result))
+
     def facts(self, result: dict[str, Any]) -> PlanFacts:
-        session = self.middleware.session_of(result)
+        session = self.planning.session_of(result)
         assert session is not None
         return facts_of(session)
+
+
+def answers(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [
+        (each.tool_call_id, each.status, str(each.content))
+        for each in result["messages"]
+        if isinstance(each, ToolMessage)
+    ]
+
+
+def test_parts_of_a_message_stay_before_the_reminder() -> None:
+    parts = [
+        {"type": "text", "text": "Go", "cache_control": {"type": "ephemeral"}},
+        {"type": "image_url", "image_url": {"url": "data:"}},
+    ]
+    agent = Agent(["Done."], section=planned())
+    result = agent.run({"messages": [{"role": "user", "content": parts}]})
+    assert [each.content for each in agent.model.requests[0][1:]] == [
+        [*parts, {"type": "text", "text": OPEN}]
+    ]
+    assert result["messages"][0].content == parts
+
+
+@pytest.mark.parametrize("reason", [{"finish_reason": "length"}, {"stop_reason": "max_tokens"}])
+def test_a_call_that_was_cut_off_is_asked_for_again_and_those_of_other_tools_are_left_alone(
+    reason: dict[str, str],
+) -> None:
+    kind = "invalid_tool_call"
+    call: Any = {"name": SHOP[0], "args": '{"objective": "Open', "id": "c1", "error": None, "type": kind}
+    other: Any = {**call, "name": "elsewhere", "id": "c2"}
+    broken = AIMessage("", invalid_tool_calls=[call, other], response_metadata=reason)
+    result = Agent([broken, "Done."], Session()).run()
+    message = (
+        f"{SHOP[0]} was not called: your reply was cut off before the call was complete. "
+        "Send it again, shorter: fewer steps in one call."
+    )
+    assert ("c1", "error", message) in answers(result)
+    assert [each["id"] for each in result["messages"][1].invalid_tool_calls] == ["c2"]
+
+
+@pytest.mark.parametrize("kind", ["whole", "streamed"])
+def test_calls_that_langchain_cannot_read_keep_their_place_in_the_turn(kind: str) -> None:
+    name, arguments = mark("S001")
+    made = {"c0": (SHOP[0], json.dumps(SHOP[1])[:-1] + ",}"), "c1": (name, json.dumps(arguments))}
+    chunks = [
+        create_tool_call_chunk(name=name, args=args, id=call_id, index=number)
+        for number, (call_id, (name, args)) in enumerate(made.items())
+    ]
+    sent = [
+        {"id": each["id"], "function": {"name": each["name"], "arguments": each["args"]}} for each in chunks
+    ]
+    message = (
+        AIMessageChunk(content="", tool_call_chunks=chunks)
+        if kind == "streamed"
+        else AIMessage("", additional_kwargs={"tool_calls": sent})
+    )
+    assert [each["id"] for each in message.invalid_tool_calls] == ["c0"]
+    assert answers(Agent([message, "Done."], Session()).run()) == [
+        ("c0", "success", "Plan set: S001 to S002. Next: S001 Rent a room"),
+        ("c1", "success", "S001 done. Next: S002 Buy shelves"),
+    ]
+
+
+def test_a_tool_that_answers_with_a_command_is_told_by_that() -> None:
+    session = Session()
+
+    @tool
+    def leave(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Leave."""
+        return Command(update={"messages": [ToolMessage("Done.", tool_call_id=tool_call_id)]})
+
+    policy = PlanPolicy(evidence="required")
+    result = Agent([[("leave", {})]], session, policy, tools=[leave], interrupt_after=["tools"]).run()
+    calls = [(each.name, each.result.message) for each in session.select_all(ToolInvoked)]
+    assert calls == [("leave", "Command")]
+    assert result["planning"]["version"] == session.version
+
+
+def test_other_middleware_reads_the_answer_of_another_tool_as_it_is_while_nothing_changes() -> None:
+    read = list[Any]()
+
+    class Reads(AgentMiddleware[Any, Any]):
+        def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+            read.append(handler(request))
+            return read[-1]
+
+    Agent([[LOOK], "Done."], Session(), first=[Reads()]).run()
+    assert [(type(each), each.text) for each in read] == [(ToolMessage, "seen")]
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: bool) -> None:
+    section, message, end = planned(), turn(ADD), said()
+    for _ in range(2):  # LangChain gives the messages their ids the first time
+        script: Script = [message, end] if is_shared else [message.model_copy(), end.model_copy()]
+        Agent(script, section=section, checkpointer=None).run({"messages": ["Go"]})
+    assert text_of(section.session).startswith("Open the shop (active, 0 of 4 done)\n")
+
+
+def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
+    strategy = PlanningStrategy.PLAN_ACT_REFLECT
+    section = PlanningToolsSection(session=Session(), strategy=strategy)
+    for agent in (Agent(["Done."], strategy=strategy), Agent(["Done."], section=section)):
+        agent.run()
+        assert agent.model.requests[0][0].content == f"## Planning\n\n{section.body()}"
+
+
+@pytest.mark.parametrize("mode", ["batched", "per_call"])
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_a_planning_call_waits_for_a_person_and_the_others_are_kept(mode: Any, place: str) -> None:
+    session = Session()
+    gate = HumanInTheLoopMiddleware({"planning_clear_plan": True}, interrupt_mode=mode)
+    agent = Agent([[SHOP, ("planning_clear_plan", {})], "Done."], session, None, **{place: [gate]})
+    asked: Any = agent.run(version="v2")
+    assert text_of(session) == (OPEN if mode == "per_call" else "")
+    (question,) = asked.interrupts
+    decision = {"type": "reject", "message": "Keep it."}
+    answer = {question.id: decision} if mode == "per_call" else {"decisions": [decision]}
+    reason = "User rejected the tool call for `planning_clear_plan` with reason: Keep it."
+    assert {*answers(agent.run(Command(resume=answer)))} == {
+        ("a1", "success", "Plan set: S001 to S002. Next: S001 Rent a room"),
+        ("a2", "error", reason),
+    }
+    assert [each.call_id for each in select_all(session, ToolInvoked)] == ["a1"]
+    assert text_of(session) == OPEN
+
+
+@pytest.mark.parametrize("kind", ["none", "memory", "store"])
+def test_each_result_keeps_its_plan_whatever_is_read_and_done_later(kind: str, stored: Session) -> None:
+    session = {"none": None, "memory": Session(), "store": stored}[kind]
+    agent = Agent([[SHOP], "Done.", [mark("S001")], "Done."], session)
+    first = agent.run()
+    assert agent.plan(first) == OPEN
+    more = {*first["planning"]} - {"session_id", "since", "version"}
+    assert more == (set() if kind == "store" else {"plan", "slices", "changed", "step"})
+    old = agent.head().config
+    second = agent.run()
+    assert [agent.plan(each) for each in (second, first, second)] == [HALF, OPEN, HALF]
+
+    agent.plays([mark("S002")], "Done.")
+    agent.run(config=old)
+    fork = agent.head().values
+    assert [agent.plan(each) for each in (fork, second, first, fork)] == [OTHER, HALF, OPEN, OTHER]
+
+
+class TestInput:
+    def test_it_is_no_input_of_the_agent(self) -> None:
+        session = Session()
+        agent = Agent([[SHOP], "Done.", [mark("S001")], "Done."], session)
+        assert "planning" not in agent.graph.get_input_jsonschema()["properties"]
+        first = agent.run()
+        agent.run()
+        for sent in (first["planning"], {"plan": ["Mine", "active", []]}, 7, None):
+            agent.plays("Done.")
+            result = agent.run({"messages": [HumanMessage("Go")], "planning": sent})
+            assert (result["planning"]["version"], text_of(session)) == (session.version, HALF)
+
+    def test_what_is_not_a_position_is_refused(self) -> None:
+        agent = Agent([[SHOP], "Done."])
+        agent.run()
+        assert refusals(
+            lambda: agent.planning.session_of({"planning": "x"}),
+            lambda: agent.graph.update_state(THREAD, {"planning": "x"}, as_node="model"),
+        ) == 2 * (
+            "SnapshotError: planning in the agent's state is not a position of a session, but 'x': "
+            "remove it, or go back to an earlier checkpoint\n"
+        )
+
+
+def test_a_store_that_is_busy_when_the_run_begins_is_gone_back_to_later(
+    stored: Session, other: sqlite3.Connection
+) -> None:
+    agent = Agent([[SHOP], "Done.", [mark("S001")], "Done."], stored)
+    agent.run()
+    old = agent.head().config
+    agent.run()
+
+    other.execute("BEGIN IMMEDIATE")
+    script = [turn(mark("S002")), said()]
+
+    def play(_: list[BaseMessage]) -> AIMessage:
+        other.rollback()
+        return script.pop(0)
+
+    agent.model.script = play
+    agent.model.requests.clear()
+    agent.run(config=old)
+    asked = str(agent.model.requests[0][-1].content)
+    assert added_to(asked).startswith("The plan cannot be read now: ")
+    assert text_of(stored) == OTHER
 
 
 def read(messages: list[AnyMessage]) -> str:
@@ -353,7 +350,7 @@ def test_the_graph_is_interrupted_for_the_user_to_decide(
 
     def opened(script: Script) -> Agent:
         session = Session(session_id="s", store=store) if stored else None
-        return Agent(APPROVAL, script, session, checkpointer=saver)
+        return Agent(script, session, APPROVAL, checkpointer=saver)
 
     asking = opened([[SHOP], [LOOK], [WORK]]).run(is_async=is_async)
     resumed = opened(["End."])  # in another process
@@ -367,15 +364,7 @@ def test_the_graph_is_interrupted_for_the_user_to_decide(
 
 
 def test_an_agent_that_ends_its_turn_goes_on_when_the_user_has_decided(snapshot: SnapshotAssertion) -> None:
-    script: Script = [
-        [SHOP],
-        "May I?",
-        [("planning_add_step", {"steps": ["Paint it"]})],
-        "Now?",
-        [WORK],
-        "End.",
-    ]
-    agent = Agent(APPROVAL, script, checkpointer=InMemorySaver())
+    agent = Agent([[SHOP], "May I?", [ADD], "Now?", [WORK], "End."], None, APPROVAL)
     assert json.dumps(asked_for(agent.run()), indent=2) == snapshot(name="question")
     agent.run(Command(resume={"decision": "reject", "reason": "it needs paint"}))
     result = agent.run(Command(resume="approve"))
@@ -390,10 +379,8 @@ def test_a_step_that_waits_alone_interrupts_when_it_is_begun_and_not_the_other_w
 ) -> None:
     begun = {"step_id": step_id, "status": "in_progress"}
     begin = ("planning_mark_step", begun if form == "alone" else {"marks": [begun]})
-    add = ("planning_add_step", {"steps": ["Paint it"]})
-    script: Script = [[SHOP], [WORK], [add], [WORK], [begin], "Painted?"]
-    policy = PlanPolicy(approval=True, batch_marks=True)
-    agent = Agent(policy, script, checkpointer=InMemorySaver())
+    script: Script = [[SHOP], [WORK], [ADD], [WORK], [begin], "Painted?"]
+    agent = Agent(script, None, PlanPolicy(approval=True, batch_marks=True))
     agent.run()
     (question,) = asked_for(agent.run(Command(resume="approve")))
     assert (question["step_ids"], agent.worked) == (["S003"], ["shelves", "shelves"])
@@ -402,45 +389,41 @@ def test_a_step_that_waits_alone_interrupts_when_it_is_begun_and_not_the_other_w
     assert [each.content for each in result["messages"]][-2] == "S003 in_progress."
 
 
+CASTLE = UpdateStep("S001", "Buy a castle")
+CHANGED = "The plan changed before the user could decide. Read it before you continue."
+REJECTED = "The user rejected the plan: no. Change it."
+
+
 @pytest.mark.parametrize("is_end", [False, True])
 @pytest.mark.parametrize(
-    ("change", "expected"),
+    ("changes", "approval", "told", "is_asked"),
     [
-        (ClearPlan(), "waiting"),
-        (UpdateStep("S001", "Buy a castle"), "waiting"),
-        (ApprovePlan(), "approved"),
-        (RejectPlan("no"), "rejected"),
+        ([ClearPlan()], "waiting", CHANGED, False),
+        ([CASTLE], "waiting", CHANGED, True),  # about the new plan
+        ([CASTLE, ApprovePlan()], "approved", CHANGED, False),
+        ([ApprovePlan()], "approved", "The user approved the plan. Do the work.", False),
+        ([RejectPlan("no")], "rejected", REJECTED, False),
     ],
 )
-def test_only_the_plan_that_was_shown_is_approved(change: Any, expected: str, is_end: bool) -> None:
+def test_only_the_plan_that_was_shown_is_approved(
+    changes: list[Any], approval: str, told: str, is_asked: bool, is_end: bool
+) -> None:
     session = Session()
     script: Script = [[SHOP], "May I?" if is_end else [WORK], "End.", "End."]
-    agent = Agent(APPROVAL, script, session, checkpointer=InMemorySaver())
+    agent = Agent(script, session, APPROVAL)
     agent.run()
-    session.dispatch(change)
-
+    for each in changes:
+        session.dispatch(each)
     result = agent.run(Command(resume="approve"))
-
-    assert facts_of(session).approval == expected
-    assert agent.worked == (["shelves"] if expected == "approved" and not is_end else [])
-    is_asked = expected == "waiting" and not isinstance(change, ClearPlan)
-    assert bool(asked_for(result)) is is_asked  # about the new plan
-
-
-def test_the_approval_of_another_plan_is_not_told_as_that_of_the_plan_that_was_shown() -> None:
-    session = Session()
-    agent = Agent(APPROVAL, [[SHOP], "May I?", "End.", "End."], session, checkpointer=InMemorySaver())
-    agent.run()
-    session.dispatch(UpdateStep("S001", "Buy a castle"))
-    session.dispatch(ApprovePlan())
-    result = agent.run(Command(resume="approve"))
-    told = [each.content for each in result["messages"] if isinstance(each, HumanMessage)]
-    assert told[1:] == ["The plan changed before the user could decide. Read it before you continue."]
+    read = [each.content for each in result["messages"] if isinstance(each, HumanMessage)]
+    assert read[1:] == [told] * is_end
+    assert (facts_of(session).approval, bool(asked_for(result))) == (approval, is_asked)
+    assert agent.worked == (["shelves"] if approval == "approved" and not is_end else [])
 
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_graph_that_keeps_nothing_is_not_interrupted_and_its_work_waits(*, is_async: bool) -> None:
-    agent = Agent(APPROVAL, [[SHOP], [WORK], "May I?"])
+    agent = Agent([[SHOP], [WORK], "May I?"], None, APPROVAL, checkpointer=None)
     result = agent.run(is_async=is_async)
     assert (asked_for(result), agent.worked, agent.facts(result).approval) == ([], [], "waiting")
     assert [each.content for each in result["messages"]][-2:] == [
@@ -449,18 +432,33 @@ def test_a_graph_that_keeps_nothing_is_not_interrupted_and_its_work_waits(*, is_
     ]
 
 
+def test_a_graph_that_keeps_nothing_tells_what_was_decided_while_the_model_answered() -> None:
+    session = Session()
+    agent = Agent([[SHOP]], session, APPROVAL, checkpointer=None)
+    script: list[AIMessage] = [*agent.model.script, said("May I?"), said("End.")]
+
+    def play(_: list[BaseMessage]) -> AIMessage:
+        if len(script) == 2:
+            session.dispatch(ApprovePlan())
+        return script.pop(0)
+
+    agent.model.script = play
+    told = [each.content for each in agent.run()["messages"] if isinstance(each, HumanMessage)]
+    assert told == ["Go", "The user approved the plan. Do the work."]
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 def test_an_agent_without_a_policy_is_held_by_that_of_another_section(*, is_async: bool) -> None:
     session = Session()
     PlanningToolsSection(session=session, policy=PlanPolicy(approval=True, evidence="required"))
-    agent = Agent(None, [[SHOP], [WORK], "May I?"], session)
+    agent = Agent([[SHOP], [WORK], "May I?"], session, checkpointer=None)
     result = agent.run(is_async=is_async)
     assert agent.worked == []
     assert [each.content for each in result["messages"]][-2] == (
         "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
     )
     session.dispatch(ApprovePlan())
-    agent.model.script = [turn(WORK), said("Done.")]
+    agent.plays([WORK], "Done.")
     agent.run(is_async=is_async)
     assert [each.tool for each in session.select_all(EvidenceCall) if each.success] == ["work"]
 
@@ -473,13 +471,13 @@ def test_an_agent_that_answers_in_a_structure_is_sent_back_to_open_steps() -> No
 
     first, last = [("Report", {"text": "Almost."})], [("Report", {"text": "Done."})]
     script: Script = [[setup("Open the shop", "Rent a room")], first, [mark("S001")], last]
-    agent = Agent(PlanPolicy(finish_gate=1), script, response_format=ToolStrategy(Report))
+    agent = Agent(script, None, PlanPolicy(finish_gate=1), response_format=ToolStrategy(Report))
     assert agent.run()["structured_response"] == Report(text="Done.")
 
 
 def test_that_the_model_has_read_the_reminder_is_in_the_state() -> None:
     session = Session()
-    result = Agent(PlanPolicy(stale_after=1), [[SHOP], [LOOK], "End."], session).run()
+    result = Agent([[SHOP], [LOOK], "End."], session, PlanPolicy(stale_after=1), checkpointer=None).run()
     assert result["planning"]["version"] == session.version
 
 

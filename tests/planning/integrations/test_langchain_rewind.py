@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
 from driver_langchain import ScriptedModel, said, turn
-from frameworks import added_to, mark, plan_after, planned, rewinds, setup, text_of
+from frameworks import SHOP, added_to, mark, plan_after, planned, rewinds, setup, text_of
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -25,12 +25,12 @@ from langgraph.types import Command, RetryPolicy, interrupt
 
 from planning import AddStep, MarkStep, NewPlanStep, Plan, PlanPolicy, SetupPlan, register_plan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
-from session import Rewound, Session, VersionError, select_latest
+from session import Rewound, Session, select_latest
 
 A: Any = {"configurable": {"thread_id": "A"}}
 ASKED = {"messages": [HumanMessage("Go")]}
 RUN = [
-    turn(setup("Open the shop", "Rent a room", "Buy shelves"), mark("S001", "in_progress"), prefix="a"),
+    turn(SHOP, mark("S001", "in_progress"), prefix="a"),
     turn(mark("S01x"), prefix="b"),
     turn(
         mark("S001"),
@@ -180,30 +180,6 @@ def test_a_session_in_memory_that_has_changes_of_its_own_is_not_overwritten() ->
     )
 
 
-@pytest.mark.parametrize(
-    ("position", "message"),
-    [
-        (
-            {"version": 7},
-            "the agent's state is of version 7 of session shop, which has the versions 0 to 0: "
-            "its store is a different one, or has lost changes",
-        ),
-        (
-            {"version": 1, "since": "2020-01-01T00:00:00+00:00"},
-            "the agent's state is of another session named shop, which began at another time",
-        ),
-    ],
-)
-def test_a_position_that_the_session_never_had_is_an_error(position: dict[str, Any], message: str) -> None:
-    session = Session(session_id="shop")
-    agent, _ = agent_of(session, [said()])
-    kept = {"session_id": "shop", "since": session.created_at.isoformat(), "version": 0, **position}
-    agent.update_state(A, {"planning": kept}, as_node="model")
-    with pytest.raises(VersionError) as caught:
-        agent.invoke(ASKED, A)
-    assert str(caught.value) == message
-
-
 _numbers = count()
 Model = Callable[[list[BaseMessage]], AIMessage]
 
@@ -238,6 +214,25 @@ def worker(session: Any, play: Any, **options: Any) -> Any:
     return create_agent(ScriptedModel(script=play), middleware=[PlanningMiddleware(session)], **options)
 
 
+def delegating(agent_of: Callable[[str], Any], *, is_async: bool = False) -> Any:
+    """A tool that has an agent work on a step."""
+
+    def delegate(step_id: str) -> str:
+        """Delegate."""
+        return str(agent_of(step_id).invoke(asked())["messages"][-1].content)
+
+    async def adelegate(step_id: str) -> str:
+        """Delegate."""
+        return str((await agent_of(step_id).ainvoke(asked()))["messages"][-1].content)
+
+    return langchain_tool("delegate")(adelegate if is_async else delegate)
+
+
+def delegated(*step_ids: str) -> AIMessage:
+    """A turn that delegates steps."""
+    return calls(*(("delegate", {"step_id": each}) for each in step_ids))
+
+
 def saver_of(kind: str) -> Any:
     return InMemorySaver() if kind == "checkpoints" else None
 
@@ -249,20 +244,9 @@ def test_two_agents_that_one_turn_delegates_to_keep_each_others_work(
     kept: str, plans: bool, is_async: bool
 ) -> None:
     session, meet = planned().session, None if is_async else Barrier(2)
-    helpers = [worker(session, marking(f"S00{number}", meet)) for number in (1, 2)]
-
-    def delegate(number: int) -> str:
-        """Delegate."""
-        return str(helpers[number].invoke(asked())["messages"][-1].content)
-
-    async def adelegate(number: int) -> str:
-        """Delegate."""
-        return str((await helpers[number].ainvoke(asked()))["messages"][-1].content)
-
-    tool = langchain_tool("delegate")(adelegate if is_async else delegate)
-    script = [calls(("delegate", {"number": 0}), ("delegate", {"number": 1})), said()]
+    tool = delegating(lambda step_id: worker(session, marking(step_id, meet)), is_async=is_async)
     middleware = [PlanningMiddleware(session)] if plans else []
-    model = ScriptedModel(script=script)
+    model = ScriptedModel(script=[delegated("S001", "S002"), said()])
     supervisor: Any = create_agent(model, tools=[tool], middleware=middleware, checkpointer=saver_of(kept))
     if is_async:
         asyncio.run(supervisor.ainvoke(asked(), A))
@@ -334,15 +318,9 @@ def test_a_run_that_resumes_keeps_what_was_done_beside_its_question(names: bool)
 def test_a_supervisor_goes_back_once_and_keeps_what_its_agents_do_then(messages: int, names: bool) -> None:
     """Its agents get a step each, one turn after the other."""
     session = planned().session
-
-    @langchain_tool
-    def delegate(step_id: str) -> str:
-        """Delegate."""
-        return str(worker(session, marking(step_id)).invoke(asked())["messages"][-1].content)
-
-    delegations = [calls(("delegate", {"step_id": each})) for each in ("S001", "S002")]
-    model, middleware = ScriptedModel(script=[*delegations, said()]), [PlanningMiddleware(session)]
-    agent: Any = create_agent(model, tools=[delegate], middleware=middleware, checkpointer=InMemorySaver())
+    tool = delegating(lambda step_id: worker(session, marking(step_id)))
+    script = [delegated("S001"), delegated("S002"), said()]
+    agent = worker(session, script, tools=[tool], checkpointer=InMemorySaver())
     agent.invoke(asked(), A)
     assert statuses(session) == ["done", "done"]
     old = next(each for each in agent.get_state_history(A) if len(each.values["messages"]) == messages)
@@ -352,7 +330,7 @@ def test_a_supervisor_goes_back_once_and_keeps_what_its_agents_do_then(messages:
         head = A
     before = ["pending", "pending"] if messages < 3 else ["done", "pending"]
 
-    model.script = [calls(("delegate", {"step_id": "S002"})), said()]
+    script[:] = [delegated("S002"), said()]
     given = None if messages % 2 == 0 or not names else asked("Otherwise")
     agent.invoke(given, head)
     expected = ["done" if messages == 2 else before[0], "done"]
@@ -366,15 +344,9 @@ def test_a_supervisor_goes_back_once_and_keeps_what_its_agents_do_then(messages:
 def test_a_session_that_is_opened_for_each_call_is_not_rewound_behind_an_agent_that_plans_first(
     kept: str, opens: Callable[[], Session]
 ) -> None:
-    helper = worker(opens, [calls(setup("Open the shop", "Rent a room", "Buy shelves")), said()])
-
-    @langchain_tool
-    def delegate() -> str:
-        """Delegate."""
-        return str(helper.invoke(asked())["messages"][-1].content)
-
-    script = [calls(("delegate", {})), calls(mark("S001")), calls(mark("S002")), said()]
-    result = worker(opens, script, tools=[delegate], checkpointer=saver_of(kept)).invoke(asked(), A)
+    tool = delegating(lambda _: worker(opens, [calls(SHOP), said()]))
+    script = [delegated("all"), calls(mark("S001")), calls(mark("S002")), said()]
+    result = worker(opens, script, tools=[tool], checkpointer=saver_of(kept)).invoke(asked(), A)
     session = opens()
     assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
     assert result["planning"]["version"] == session.version
@@ -459,15 +431,10 @@ def test_an_agent_in_a_node_goes_back_though_its_checkpoint_is_saved_late(names:
 
 def test_news_of_a_delegation_leave_out_what_its_own_turn_did_before() -> None:
     session = planned().session
-
-    @langchain_tool
-    def delegate() -> str:
-        """Delegate."""
-        return str(worker(session, marking("S002")).invoke(asked())["messages"][-1].content)
-
-    model = ScriptedModel(script=[calls(mark("S001"), ("delegate", {})), said()])
+    tool = delegating(lambda step_id: worker(session, marking(step_id)))
+    model = ScriptedModel(script=[calls(mark("S001"), ("delegate", {"step_id": "S002"})), said()])
     middleware = [PlanningMiddleware(session, policy=PlanPolicy(stale_after=9))]
-    agent: Any = create_agent(model, tools=[delegate], middleware=middleware)
+    agent: Any = create_agent(model, tools=[tool], middleware=middleware)
     agent.invoke(ASKED)
     assert added_to(str(model.requests[-1][-1].content)) == (
         "The plan has changed since your last turn: S002 done. Plan completed."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -27,8 +27,9 @@ from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData, ToolExecutionConfig
 from agents.testing import ScriptedModel, assistant_message, function_call
-from frameworks import HALF, OPEN, READ, SHOP, Call, added_to, mark, planned, proved, setup, text_of, toolbox
+from frameworks import HALF, OPEN, READ, SHOP, Call, added_to, mark, planned, proved, refusals, setup, text_of
 from openai import AsyncOpenAI
+from syrupy.assertion import SnapshotAssertion
 
 from planning import (
     ApprovePlan,
@@ -41,7 +42,6 @@ from planning import (
     tool,
 )
 from planning.integrations.openai_agents import PlanningTools, planning_tools
-from planning.tools import ToolContext
 from planning.tools.errors import ContextInvalid
 from planning.tools.ledger import ToolCall
 from session import Session, ToolFailed, ToolInvoked
@@ -50,9 +50,9 @@ Turn = Sequence[tuple[str, Any]] | str
 QUIET = RunConfig(tracing_disabled=True)
 
 
-def script(*turns: Turn, numbers: Iterable[int] | None = None, item_id: str = "fc_{}") -> ScriptedModel:
-    """A model that plays turns; its calls are ``call_1``, ``call_2``, ... unless other numbers are given."""
-    ids = iter(itertools.count(1) if numbers is None else numbers)
+def script(*turns: Turn, item_id: str = "fc_{}") -> ScriptedModel:
+    """A model that plays turns; its calls are ``call_1``, ``call_2``, ..."""
+    ids = itertools.count(1)
 
     def items(turn: Turn) -> list[Any]:
         if isinstance(turn, str):
@@ -66,32 +66,48 @@ def script(*turns: Turn, numbers: Iterable[int] | None = None, item_id: str = "f
     return ScriptedModel([items(turn) for turn in turns])
 
 
-def agent_of(planning: PlanningTools, *turns: Turn, **options: Any) -> tuple[Agent[Any], ScriptedModel]:
-    model = script(*turns)
-    return Agent("clerk", model=model, tools=planning, **options), model
-
-
-def run_async(planning: PlanningTools, agent: Agent[Any], asked: Any = "Go", **options: Any) -> Any:
-    return asyncio.run(Runner.run(agent, asked, run_config=planning.run_config(QUIET), **options))
-
-
-def run_streamed(planning: PlanningTools, agent: Agent[Any], asked: Any = "Go", **options: Any) -> Any:
-    async def main() -> Any:
-        result = Runner.run_streamed(agent, asked, run_config=planning.run_config(QUIET), **options)
-        async for _ in result.stream_events():
-            pass
-        return result
-
-    return asyncio.run(main())
-
-
 def outputs(result: Any) -> list[Any]:
     return [each.output for each in result.new_items if each.type == "tool_call_output_item"]
 
 
-def tails(model: ScriptedModel) -> list[str]:
-    ends = [dict(call.input[-1]) for call in model.calls]
-    return [added_to(each.get("content") or each["output"]) for each in ends]
+class Clerk:
+    """An agent that plays turns, what came of its last run, and what its user decides."""
+
+    result: Any
+
+    def __init__(self, planning: PlanningTools, *turns: Turn, item_id: str = "fc_{}", **options: Any) -> None:
+        self.planning, self.model = planning, script(*turns, item_id=item_id)
+        self.agent = Agent("clerk", **{"model": self.model, "tools": planning, **options})
+        self.config = planning.run_config(QUIET)
+
+    def run(self, asked: Any = "Go", **options: Any) -> list[Any]:
+        """Run it to its end, or to a question; what its calls answered."""
+        self.result = asyncio.run(Runner.run(self.agent, asked, run_config=self.config, **options))
+        return outputs(self.result)
+
+    def stream(self, **options: Any) -> list[Any]:
+        async def main() -> Any:
+            result = Runner.run_streamed(self.agent, "Go", run_config=self.config, **options)
+            async for _ in result.stream_events():
+                pass
+            return result
+
+        self.result = asyncio.run(main())
+        return outputs(self.result)
+
+    def decided(self, how: str = "approve", **options: Any) -> list[Any]:
+        """The same when its user has decided about the first call that waits, and it goes on."""
+        state = self.result.to_state()
+        getattr(state, how)(self.result.interruptions[0], **options)
+        return self.run(state)
+
+    def asked_about(self) -> list[str]:
+        """The calls that the user is asked about."""
+        return [f"{each.name} {each.arguments}" for each in self.result.interruptions]
+
+    def tails(self) -> list[str]:
+        ends = [dict(call.input[-1]) for call in self.model.calls]
+        return [added_to(each.get("content") or each["output"]) for each in ends]
 
 
 SET = "Plan set: S001 to S002. Next: S001 Rent a room"
@@ -99,66 +115,56 @@ DONE = "S001 done. Next: S002 Buy shelves"
 REFUSED = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
 
 
-@tool
-def count(word: str, context: ToolContext) -> str:
-    """Count the letters of a word."""
-    return f"{len(word)} for {context.actor}"
-
-
 class TestRequests:
-    @pytest.mark.parametrize("run", [run_async, run_streamed])
+    @pytest.mark.parametrize("run", [Clerk.run, Clerk.stream])
     def test_a_server_that_keeps_the_conversation_gets_each_item_once(self, run: Callable[..., Any]) -> None:
-        planning = planning_tools(section=planned())
-        agent, model = agent_of(planning, [mark("S07")], [mark("S001")], "Done.")
-        run(planning, agent, conversation_id="conv_1")
-        sent: list[Any] = [[dict(item) for item in call.input] for call in model.calls]
+        clerk = Clerk(planning_tools(section=planned()), [mark("S07")], [mark("S001")], "Done.")
+        run(clerk, conversation_id="conv_1")
+        sent: list[Any] = [[dict(item) for item in call.input] for call in clerk.model.calls]
         assert [[item.get("content") or item["output"] for item in items] for items in sent] == [
             [f"Go\n\n{OPEN}"],
             [f"{REFUSED}\n\n{OPEN}"],
             [f"{DONE}\n\n{HALF}"],
         ]
 
-    @pytest.mark.parametrize("run", [run_async, run_streamed])
-    def test_the_reminder_is_kept_in_no_session_of_the_sdk(self, run: Callable[..., Any]) -> None:
-        planning = planning_tools(Session())
-        agent, _ = agent_of(planning, [SHOP], "Done.", "Again.")
+    def test_the_reminder_is_kept_in_no_session_of_the_sdk(self) -> None:
+        clerk = Clerk(planning_tools(Session()), [SHOP], "Done.", "Again.")
         with closing(SQLiteSession("u")) as memory:
-            run(planning, agent, session=memory)
-            run(planning, agent, session=memory)
+            for _ in range(2):
+                clerk.run(session=memory)
             assert OPEN not in str(asyncio.run(memory.get_items()))
 
     def test_instructions_that_have_the_section_do_not_get_it_twice(self) -> None:
-        planning, model = planning_tools(Session()), script("Done.")
-        tools = [WebSearchTool(), *planning]
-        run_async(planning, Agent("clerk", planning.instructions, model=model, tools=tools))
-        assert model.calls[0].system_instructions == planning.instructions
+        planning = planning_tools(Session())
+        own: dict[str, Any] = {"instructions": planning.instructions, "tools": [WebSearchTool(), *planning]}
+        clerk = Clerk(planning, "Done.", **own)
+        clerk.run()
+        assert clerk.model.calls[0].system_instructions == planning.instructions
 
     @pytest.mark.parametrize("is_async", [False, True])
     def test_your_own_configuration_is_kept_and_your_filter_comes_first(self, is_async: bool) -> None:
-        own = {"role": "user", "content": "Go now"}
+        own: Any = {"role": "user", "content": "Go now"}
 
-        def shorten(_: CallModelData[Any]) -> ModelInputData:
-            return ModelInputData([own], "Be brief.")  # type: ignore[list-item]  # an item
-
-        async def ashorten(data: CallModelData[Any]) -> ModelInputData:
-            return shorten(data)
+        def shorten(_: CallModelData[Any]) -> Any:
+            data = ModelInputData([own], "Be brief.")
+            return asyncio.sleep(0, data) if is_async else data
 
         planning, model = planning_tools(section=planned()), script("Done.")
-        first = ashorten if is_async else shorten
-        config = RunConfig(model=model, tracing_disabled=True, call_model_input_filter=first)
-        agent = Agent("clerk", tools=planning)
-        asyncio.run(Runner.run(agent, "Go", run_config=planning.run_config(config)))
+        config = RunConfig(model=model, tracing_disabled=True, call_model_input_filter=shorten)
+        clerk = Clerk(planning, model=None)
+        clerk.config = planning.run_config(config)
+        clerk.run()
         assert own == {"role": "user", "content": "Go now"}
         assert model.calls[0].input == [{"role": "user", "content": f"Go now\n\n{OPEN}"}]
         assert str(model.calls[0].system_instructions).startswith("Be brief.\n\n## Planning\n\n")
 
     def test_a_disabled_section_has_no_tools_and_no_text(self) -> None:
         section = PlanningToolsSection(session=Session(), enabled=lambda _: False)
-        planning = planning_tools(section=section, tools=[count])
-        agent, model = agent_of(planning, "Done.", instructions="You answer.")
-        run_async(planning, agent)
-        assert [each.name for each in planning] == ["count"]
-        assert (planning.instructions, model.calls[0].system_instructions) == ("", "You answer.")
+        planning = planning_tools(section=section, tools=[paint])
+        clerk = Clerk(planning, "Done.", instructions="You answer.")
+        clerk.run()
+        assert [each.name for each in planning] == ["paint"]
+        assert (planning.instructions, clerk.model.calls[0].system_instructions) == ("", "You answer.")
 
     def test_private_arguments_are_not_in_the_traces_of_a_run(self) -> None:
         @tool(returns_private_data=True)
@@ -172,33 +178,23 @@ class TestRequests:
         assert not planning_tools(Session(), tools=[patient]).run_config(said).trace_include_sensitive_data
 
 
-def test_what_another_process_has_done_is_in_the_reminder(opens: Callable[[], Session]) -> None:
-    here, elsewhere = opens(), opens()
-    planning = planning_tools(here)
-    toolbox(elsewhere, ()).call(*SHOP)
-    agent, model = agent_of(planning, "Done.")
-    run_async(planning, agent)
-    assert tails(model) == [OPEN]
-
-
 def test_a_call_of_an_unknown_tool_is_answered_by_the_sdk() -> None:
-    planning = planning_tools(Session())
-    agent, _ = agent_of(planning, [("finish", {})], "Done.")
-    assert outputs(run_async(planning, agent)) == ["Tool 'finish' not found."]
+    clerk = Clerk(planning_tools(Session()), [("finish", {})], "Done.")
+    assert clerk.run() == ["Tool 'finish' not found."]
 
 
 def test_a_handoff_keeps_the_plan_and_names_the_agent_that_acts() -> None:
     session = Session()
     planning = planning_tools(session)
-    model = script(
-        [SHOP], [("transfer_to_worker", {})], [mark("S001")], [("transfer_to_writer", {})], "Done."
+    clerk = Clerk(
+        planning, [SHOP], [("transfer_to_worker", {})], [mark("S001")], [("transfer_to_writer", {})], "Done."
     )
-    writer = Agent("writer", model=model, instructions="You write.")
-    worker = Agent("worker", model=model, tools=planning, handoffs=[writer])
-    run_async(planning, Agent("clerk", model=model, tools=planning, handoffs=[worker]))
+    writer = Agent("writer", model=clerk.model, instructions="You write.")
+    clerk.agent.handoffs = [Agent("worker", model=clerk.model, tools=planning, handoffs=[writer])]
+    clerk.run()
     assert [each.actor for each in session.select_all(ToolInvoked)] == ["clerk", "worker"]
-    assert tails(model) == ["", OPEN, OPEN, HALF, ""]
-    assert model.calls[-1].system_instructions == "You write."
+    assert clerk.tails() == ["", OPEN, OPEN, HALF, ""]
+    assert clerk.model.calls[-1].system_instructions == "You write."
 
 
 def test_the_session_may_be_found_by_the_context_of_the_run_and_the_actor_given() -> None:
@@ -207,9 +203,9 @@ def test_the_session_may_be_found_by_the_context_of_the_run_and_the_actor_given(
 
     user = {"session": Session()}
     planning = planning_tools(of_context, actor="ann")
-    agent, model = agent_of(planning, [SHOP], "Done.")
-    run_async(planning, agent, context=user)
-    assert tails(model) == ["", OPEN]
+    clerk = Clerk(planning, [SHOP], "Done.")
+    clerk.run(context=user)
+    assert clerk.tails() == ["", OPEN]
     assert text_of(user["session"]) == OPEN
     assert [each.actor for each in user["session"].history()] == ["ann"]
     with pytest.raises(ContextInvalid, match=r"^no session for this call$"):
@@ -225,13 +221,10 @@ def test_the_session_may_be_found_by_the_context_of_the_run_and_the_actor_given(
     ids=["of the response", "counted", "made up"],
 )
 def test_a_call_is_made_once_where_its_id_names_the_response(item_id: str, said: list[str]) -> None:
-    session = Session()
-    planning = planning_tools(session)
-    add = ("planning_add_step", {"steps": ["Paint it"]})
-    run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
-    agents = [Agent("clerk", model=script([add], "Done.", item_id=item_id), tools=planning) for _ in said]
-    assert [outputs(run_async(planning, agent)) for agent in agents] == [[each] for each in said]
-    assert len(session.select_all(ToolInvoked)) == 1 + len({*said})
+    planning = planning_tools(section=planned())
+    turn = [("planning_add_step", {"steps": ["Paint it"]})]
+    assert [Clerk(planning, turn, "Done.", item_id=item_id).run() for _ in said] == [[each] for each in said]
+    assert len(planning.section.session.select_all(ToolInvoked)) == 1 + len({*said})
 
 
 @pytest.mark.parametrize("model_of", [OpenAIResponsesModel, OpenAIChatCompletionsModel])
@@ -245,8 +238,7 @@ def test_through_the_openai_client_requests_and_answers_are_the_same(model_of: A
             return await Runner.run(agent, "Go", run_config=planning.run_config(QUIET))
 
     with testing.ScriptedModel([SHOP], [mark("S07"), mark("S001")], "Half of it.") as server:
-        result = asyncio.run(main(server.openai_url))
-    assert outputs(result) == [SET, REFUSED, DONE]
+        assert outputs(asyncio.run(main(server.openai_url))) == [SET, REFUSED, DONE]
     ends = [(each.body.get("input") or each.body["messages"])[-1] for each in server.requests]
     assert [(each.get("role", "tool"), each.get("content") or each["output"]) for each in ends] == [
         *(("user", "Go"), ("tool", f"{SET}\n\n{OPEN}"), ("tool", f"{DONE}\n\n{HALF}"))
@@ -261,6 +253,7 @@ def test_through_the_openai_client_requests_and_answers_are_the_same(model_of: A
 ASK = "Plan set: S001 to S002. Ask the user to approve it first."
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
 WORK: Call = ("work", {"on": "shelves"})
+PAINT: Call = ("paint", {"wall": "A"})
 APPROVAL = PlanPolicy(approval=True)
 FAILED = ' {"success": false}'
 DEPTHS = '{"success": ' * 100_000
@@ -291,9 +284,7 @@ def paint(wall: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_worked() -> Iterator[None]:
-    worked.clear()
-    yield
+def _nothing_worked() -> None:
     worked.clear()
 
 
@@ -301,16 +292,11 @@ def guarded(session: Session, policy: PlanPolicy = APPROVAL) -> PlanningTools:
     return planning_tools(session, tools=[work, look, paint], policy=policy, read_only=["look"])
 
 
-def decided(planning: PlanningTools, agent: Any, result: Any, how: str = "approve", **options: Any) -> Any:
-    """The run goes on when its user has decided about its first call."""
-    state = result.to_state()
-    getattr(state, how)(result.interruptions[0], **options)
-    return run_async(planning, agent, state)
-
-
-def asked_about(result: Any) -> list[tuple[str | None, str | None]]:
-    """The calls that the user is asked about."""
-    return [(each.name, each.arguments) for each in result.interruptions]
+def waiting(*turns: Turn) -> tuple[Session, Clerk, list[Any]]:
+    """A session with a plan that waits, the clerk who made it, and what his calls answered."""
+    session = Session()
+    clerk = Clerk(guarded(session), *turns, "Done.")
+    return session, clerk, clerk.run()
 
 
 def replace(session: Session) -> None:
@@ -320,23 +306,17 @@ def replace(session: Session) -> None:
 
 class TestApproval:
     def test_work_waits_for_the_user_and_with_the_calls_approval_the_plan_is_approved(self) -> None:
-        session = Session()
-        planning = guarded(session)
-        agent, model = agent_of(
-            planning, [SHOP, ("look", {}), READ, WORK], [("paint", {"wall": "A"})], "Done."
-        )
-        result = run_async(planning, agent)
-        assert asked_about(result) == [("work", '{"on":"shelves"}')]
-        assert outputs(result) == [ASK, "It is empty", OPEN]
+        session, clerk, answers = waiting([SHOP, ("look", {}), READ, WORK], [PAINT])
+        assert clerk.asked_about() == ['work {"on":"shelves"}']
+        assert answers == [ASK, "It is empty", OPEN]
         shown = pending_approval(session)
         assert shown is not None
         assert shown.text == OPEN
 
-        result = decided(planning, agent, result)
-        assert outputs(result)[3:] == ["Worked on shelves", "A is red"]
+        assert clerk.decided()[3:] == ["Worked on shelves", "A is red"]
         assert worked == ["shelves", "A"]
         assert [each.actor for each in session.history() if "ApprovePlan" in str(each.events)] == ["host"]
-        assert tails(model)[-1] == OPEN
+        assert clerk.tails()[-1] == OPEN
 
     @pytest.mark.parametrize(
         ("between", "answer", "waits"),
@@ -350,90 +330,71 @@ class TestApproval:
     def test_a_state_that_was_written_is_approved_after_a_restart(
         self, between: Any, answer: str, waits: bool, opens: Callable[[], Session]
     ) -> None:
-        planning = guarded(opens())
-        agent, _ = agent_of(planning, [SHOP], [WORK], "Done.")
-        written = run_async(planning, agent).to_state().to_string()
+        first = Clerk(guarded(opens()), [SHOP], [WORK], "Done.")
+        first.run()
+        written = first.result.to_state().to_string()
         session = opens()
-        planning = guarded(session)
+        clerk = Clerk(guarded(session), "Done.")
         between(session)
-        agent, model = agent_of(planning, "Done.")
-
-        async def main() -> Any:
-            state = await RunState.from_string(agent, written)
-            state.approve(state.get_interruptions()[0])
-            return await Runner.run(agent, state, run_config=planning.run_config(QUIET))
-
-        assert outputs(asyncio.run(main())) == [ASK, answer]
+        state = asyncio.run(RunState.from_string(clerk.agent, written))
+        state.approve(state.get_interruptions()[0])
+        assert clerk.run(state) == [ASK, answer]
         assert (pending_approval(session) is not None) is waits
         if not waits:
-            assert tails(model) == [OPEN]
+            assert clerk.tails() == [OPEN]
             assert [each.call_id for each in session.select_all(ToolInvoked)] == ["call_1", "call_2"]
 
     def test_with_a_call_that_is_rejected_the_plan_is_rejected(self) -> None:
-        session = Session()
-        planning = guarded(session)
         change: Call = ("planning_add_step", {"steps": ["Ask the owner"]})
-        agent, model = agent_of(planning, [SHOP], [WORK], [WORK], [change, WORK], "Done.")
-        result = run_async(planning, agent)
-        result = decided(planning, agent, result, "reject", rejection_message="Not before noon.")
-        assert outputs(result) == [
+        session, clerk, _ = waiting([SHOP], [WORK], [WORK], [change, WORK])
+        assert clerk.decided("reject", rejection_message="Not before noon.") == [
             ASK,
             "Not before noon.",
             "work was not called: the plan was rejected (Not before noon.); change the plan first",
             "Added S003. Ask the user to approve it first.",
         ]
-        assert asked_about(result) == [("work", '{"on":"shelves"}')]
-        assert [end.splitlines()[-1] for end in tails(model)[2:]] == [
+        assert clerk.asked_about() == ['work {"on":"shelves"}']
+        assert [end.splitlines()[-1] for end in clerk.tails()[2:]] == [
             "The plan waits for the user's approval.",
             "The user rejected the plan: Not before noon.",
         ]
-        assert outputs(decided(planning, agent, result))[4:] == ["Worked on shelves"]
+        assert clerk.decided()[4:] == ["Worked on shelves"]
         assert pending_approval(session) is None
 
     def test_of_two_calls_the_one_that_is_approved_is_made(self) -> None:
-        session = Session()
-        planning = guarded(session)
-        agent, _ = agent_of(planning, [SHOP], [WORK, ("paint", {"wall": "A"})], [READ], "Done.")
-        result = run_async(planning, agent)
-        assert [name for name, _ in asked_about(result)] == ["work", "paint"]
-        state = result.to_state()
-        state.approve(result.interruptions[0])
-        state.reject(result.interruptions[1], rejection_message="Not red.")
-        assert outputs(run_async(planning, agent, state))[1:] == ["Worked on shelves", "Not red.", OPEN]
+        session, clerk, _ = waiting([SHOP], [WORK, PAINT], [READ])
+        assert clerk.asked_about() == ['work {"on":"shelves"}', 'paint {"wall":"A"}']
+        state = clerk.result.to_state()
+        state.approve(clerk.result.interruptions[0])
+        state.reject(clerk.result.interruptions[1], rejection_message="Not red.")
+        assert clerk.run(state)[1:] == ["Worked on shelves", "Not red.", OPEN]
         assert pending_approval(session) is None
 
     def test_a_plan_that_the_host_rejected_is_a_refusal_without_a_question(self) -> None:
         session = Session()
-        planning = guarded(session)
 
         class Reject(RunHooks[Any]):
             async def on_llm_start(self, *_: Any) -> None:
                 if pending_approval(session) is not None:
                     session.dispatch(RejectPlan("too short"))
 
-        agent, _ = agent_of(planning, [SHOP], [WORK], "Done.")
-        result = run_async(planning, agent, hooks=Reject())
-        assert outputs(result) == [
+        clerk = Clerk(guarded(session), [SHOP], [WORK], "Done.")
+        assert clerk.run(hooks=Reject()) == [
             ASK,
             "work was not called: the plan was rejected (too short); change the plan first",
         ]
-        assert (result.final_output, result.interruptions) == ("Done.", [])
+        assert (clerk.result.final_output, clerk.asked_about()) == ("Done.", [])
 
     def test_a_tool_that_is_always_approved_does_not_approve_later_plans(self) -> None:
-        session = Session()
-        planning = guarded(session)
-        agent, model = agent_of(planning, [SHOP], [WORK], [setup("Burn it", "Buy matches")], [WORK], "Done.")
-        result = run_async(planning, agent)
-        result = decided(planning, agent, result, always_approve=True)
-        assert outputs(result)[1] == "Worked on shelves"
-        assert outputs(result)[3] == WAITS
+        session, clerk, _ = waiting([SHOP], [WORK], [setup("Burn it", "Buy matches")], [WORK])
+        answers = clerk.decided(always_approve=True)
+        assert (answers[1], answers[3]) == ("Worked on shelves", WAITS)
         assert pending_approval(session) is not None
-        assert (worked, len(model.calls)) == (["shelves"], 5)
+        assert (worked, len(clerk.model.calls)) == (["shelves"], 5)
 
     def test_without_a_session_nobody_is_asked(self) -> None:
         planning = planning_tools(lambda: None, tools=[work, paint], policy=APPROVAL)
-        agent, _ = agent_of(planning, [WORK, ("paint", {"wall": "A"})], "Done.")
-        assert outputs(run_async(planning, agent)) == [
+        assert Clerk(planning, [WORK, PAINT], "Done.").run() == [
             *("Worked on shelves", "paint was not called: no session for this call")
         ]
 
@@ -441,10 +402,9 @@ class TestApproval:
 def test_a_call_that_failed_is_no_evidence() -> None:
     session = Session()
     burn: Call = ("work", {"on": "fire"})
-    planning = guarded(session, PlanPolicy(evidence="required", stale_after=2))
+    policy = PlanPolicy(evidence="required", stale_after=2)
     more: list[Call] = [("work", {"off": 1}), ("work", {"on": "nothing"})]
-    turns: list[Turn] = [[SHOP, burn], more, [proved("S001", "C1")], "Done."]
-    assert outputs(run_async(planning, agent_of(planning, *turns)[0]))[1:] == [
+    assert Clerk(guarded(session, policy), [SHOP, burn], more, [proved("S001", "C1")], "Done.").run()[1:] == [
         *["An error occurred while running the tool. Please try again."] * 2,
         FAILED,
         "Refused, nothing changed. C1 (work) failed; call a tool that does the work of S001 first",
@@ -455,9 +415,8 @@ def test_a_call_that_failed_is_no_evidence() -> None:
 
 def test_an_answer_that_begins_as_json_does_and_is_too_deep_to_read_is_no_failure() -> None:
     session = Session()
-    planning = guarded(session, PlanPolicy(stale_after=2))
-    agent, _ = agent_of(planning, [SHOP, ("work", {"on": "depths"})], "Done.")
-    assert outputs(run_async(planning, agent))[1:] == [DEPTHS]
+    clerk = Clerk(guarded(session, PlanPolicy(stale_after=2)), [SHOP, ("work", {"on": "depths"})], "Done.")
+    assert clerk.run()[1:] == [DEPTHS]
     assert [*session.select_all(ToolFailed)] == []
 
 
@@ -477,39 +436,15 @@ def planning_read_plan() -> str:
     return ""
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (
-            planning_tools,
-            TypeError,
-            "planning_tools needs a session, or a function that returns one: the SDK does not keep the plan",
-        ),
-        (
-            lambda: planning_tools(Session()).run_config({"model": "gpt-5"}),  # type: ignore[arg-type]  # the mistake
-            TypeError,
-            "config must be a RunConfig, got dict",
-        ),
-        (
-            lambda: planning_tools(Session(), tools=[planning_read_plan]),
-            ValueError,
-            "there are two tools named planning_read_plan: rename one",
-        ),
-        (
-            lambda: planning_tools(Session(), tools=[pay], policy=APPROVAL),
-            ValueError,
-            "pay has a needs_approval function, and would wait for the plan's approval as well: remove the "
-            "function, or name the tool in read_only",
-        ),
-    ],
-    ids=["no session", "no configuration", "two names", "two approvals"],
-)
-def test_what_cannot_be_used_is_refused_at_once(
-    make: Callable[[], object], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error) as raised:
-        make()
-    assert str(raised.value) == message
+def test_what_cannot_be_used_is_refused_at_once(snapshot: SnapshotAssertion) -> None:
+    config: Any = {"model": "gpt-5"}
+    refused = refusals(
+        planning_tools,
+        lambda: planning_tools(Session()).run_config(config),
+        lambda: planning_tools(Session(), tools=[planning_read_plan]),
+        lambda: planning_tools(Session(), tools=[pay], policy=APPROVAL),
+    )
+    assert refused == snapshot
 
 
 def test_a_tool_with_a_function_of_its_own_for_approval_may_be_one_that_reads() -> None:

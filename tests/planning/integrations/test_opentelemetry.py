@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
+from syrupy.assertion import SnapshotAssertion
 
 from planning import MarkStep, NewPlanStep, PlanChanged, SetupPlan, register_plan
 from planning.integrations.opentelemetry import instrument
@@ -41,15 +43,12 @@ def plans() -> Session:
     return session
 
 
-def spans() -> list[tuple[str, Mapping[str, Any]]]:
+def spans() -> list[tuple[str, dict[str, Any]]]:
     """The spans that ended, with their attributes; the ids of runs are left out."""
-    return [
-        (
-            span.name,
-            {key: value for key, value in (span.attributes or {}).items() if key != "planning.run_id"},
-        )
-        for span in exported.get_finished_spans()
-    ]
+    ended = [(span.name, dict(span.attributes or {})) for span in exported.get_finished_spans()]
+    for _, attributes in ended:
+        attributes.pop("planning.run_id", None)
+    return ended
 
 
 def events(span: ReadableSpan) -> list[tuple[str, Mapping[str, Any]]]:
@@ -66,15 +65,11 @@ def ship(parcels: int) -> int:
 
 def shipping(*parcels: int, behind: tuple[str, ...] = ()) -> Workflow:
     """A workflow that ships so many parcels at once, and one behind others."""
-    ids = [f"ship-{number}" for number in range(1, len(parcels) + 1)]
-    steps = (
-        WorkflowStep(
-            step_id=step_id, description="Ship", type="tool", name="ship", inputs={"parcels": number}
-        )
-        for step_id, number in zip(ids, parcels, strict=True)
-    )
-    last = WorkflowStep(step_id="last", description="Ship", type="tool", name="ship", depends_on=behind)
-    return Workflow(goal="Ship all", steps=(*steps, *([last] if behind else ())))
+    made: dict[str, Any] = {"description": "Ship", "type": "tool", "name": "ship"}
+    inputs = [{"parcels": number} for number in parcels]
+    steps = [WorkflowStep(step_id=f"ship-{n}", inputs=given, **made) for n, given in enumerate(inputs, 1)]
+    steps += [WorkflowStep(step_id="last", depends_on=behind, **made)] * bool(behind)
+    return Workflow(goal="Ship all", steps=tuple(steps))
 
 
 def microseconds(*times: Any) -> list[int]:
@@ -85,7 +80,9 @@ def microseconds(*times: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("content", [False, True])
-def test_a_change_of_the_plan_is_an_event_on_the_current_span(plans: Session, *, content: bool) -> None:
+def test_a_change_of_the_plan_is_an_event_on_the_current_span(
+    plans: Session, snapshot: SnapshotAssertion, *, content: bool
+) -> None:
     instrument(plans, content=content, tracer_provider=provider)
     with tracer.start_as_current_span("call"):
         plans.dispatch(SETUP)
@@ -93,26 +90,7 @@ def test_a_change_of_the_plan_is_an_event_on_the_current_span(plans: Session, *,
             plans.dispatch(MarkStep("S001", "done"))
         plans.dispatch(MarkStep("S001", "done"))  # no change
     (call,) = exported.get_finished_spans()
-    same = {"gen_ai.conversation.id": "run-7", "planning.steps": 2}
-    changes = ("New plan: Open the shop. Added S001, S002.", "S001 done.")
-    said = [{"planning.change": change} if content else {} for change in changes]
-    assert events(call) == [
-        (
-            "planning.plan_changed",
-            {**same, "planning.version": 1, "planning.steps_done": 0, "planning.marked": (), **said[0]},
-        ),
-        (
-            "planning.plan_changed",
-            {
-                **same,
-                "planning.version": 2,
-                "planning.steps_done": 1,
-                "planning.marked": ("S001 done",),
-                "planning.actor": "clerk",
-                **said[1],
-            },
-        ),
-    ]
+    assert json.dumps(events(call), indent=2) == snapshot
 
 
 def test_nothing_is_made_for_a_change_without_a_recording_span(plans: Session) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
-from frameworks import mark, setup, toolbox
+from frameworks import mark, refusals, setup, toolbox
+from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, SetupPlan
 from planning.integrations._rewind import (
     calling,
+    checked,
     go_back,
     is_of,
     merge,
@@ -21,7 +24,7 @@ from planning.integrations._rewind import (
     settle,
 )
 from planning.suite.events import last_change
-from session import Session, SnapshotError, VersionError, replace_latest, select_latest
+from session import Session, VersionError, replace_latest, select_latest
 
 
 def planned(objective: str = "Open the shop") -> Session:
@@ -58,39 +61,31 @@ def test_what_else_a_session_in_memory_holds_is_in_its_position() -> None:
     assert restored(position).select_all(SetupPlan) == (SetupPlan("Open the shop", ()),)
 
 
-@pytest.mark.parametrize(
-    ("position", "message"),
-    [
-        (
-            {"plan": ["x"]},
-            "plan in the agent's state cannot be read: not enough values to unpack (expected 3, got 1)",
-        ),
-        (
-            {"plan": ["", "active", []]},
-            "plan in the agent's state cannot be read: objective: blank; send 1 to 240 characters",
-        ),
-        ({"plan": ["x", "open", []]}, "plan in the agent's state has an unknown status: 'open'"),
-        (
-            {"plan": ["x", "active", [["S001", "y", None, "ok", []]]]},
-            "plan in the agent's state has an unknown status: 'ok'",
-        ),
-        (
-            {"session_id": "shop"},
-            "agent's state is of session 'shop', which is in a store: give that session to the integration",
-        ),
-    ],
-)
-def test_a_position_without_a_plan_is_refused(position: Any, message: str) -> None:
-    with pytest.raises(SnapshotError) as caught:
-        plan_from(position)
-    assert str(caught.value) == f"the {message}"
+OF_OTHER_TYPES: list[Any] = [[], {}, 7, None]
+WITHOUT_PLAN: list[Any] = [
+    {"plan": ["x"]},
+    {"plan": ["", "active", []]},
+    *({"plan": ["x", status, []]} for status in ("open", *OF_OTHER_TYPES)),
+    *({"plan": ["x", "active", [["S001", "y", None, status, []]]]} for status in ("ok", *OF_OTHER_TYPES)),
+    {"session_id": "shop"},
+]
+NO_POSITIONS: list[Any] = [
+    *(7, "x", [], {}, {"session_id": "a"}),
+    *({"session_id": "a", "since": "", "version": version} for version in (True, -1)),
+    *({"session_id": "a", "since": 1, "version": 1}, {"session_id": 1, "since": "", "version": 1}),
+]
 
 
-@pytest.mark.parametrize("status", [[], {}, 7, None])
-def test_a_status_of_another_type_is_refused(status: Any) -> None:
-    for plan in (["x", status, []], ["x", "active", [["S001", "y", None, status, []]]]):
-        with pytest.raises(SnapshotError, match=r"^the plan in the agent's state "):
-            plan_from({"plan": plan})
+def test_what_is_no_position_of_the_session_is_refused(snapshot: SnapshotAssertion) -> None:
+    session = Session(session_id="shop")
+    own = {"session_id": "shop", "since": session.created_at.isoformat(), "version": 7}
+    refused = refusals(
+        *(partial(plan_from, each) for each in WITHOUT_PLAN),
+        *(partial(checked, each) for each in NO_POSITIONS),
+        lambda: settle(session, own),
+        lambda: settle(session, {**own, "since": "2020-01-01T00:00:00+00:00"}),
+    )
+    assert refused == snapshot
 
 
 class TestMerge:

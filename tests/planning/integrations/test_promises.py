@@ -147,18 +147,14 @@ def test_a_call_of_an_unknown_tool_is_answered_with_the_names_of_the_tools(entry
 
 @promise("not JSON")
 def test_arguments_that_are_not_json_are_repaired_or_refused(entry: EntryPoint) -> None:
-    repaired = ("planning_mark_step", '{"step_id": "S001", "status": "done",}')
-    broken = [("planning_mark_step", each) for each in ('{"step_id": "S001", "sta', "[1]")]
-    answers = entry.play(Session(), [[SHOP], broken, [repaired]]).answers
+    sent = ('{"step_id": "S001", "sta', "[1]", '{"step_id": "S001", "status": "done",}')
+    calls: list[Call] = [SHOP, *(("planning_mark_step", each) for each in sent)]
+    box = toolbox(Session(), ())
+    results = [box.call(*each) for each in calls]
+    assert [each.success for each in results] == [True, False, False, True]
+    answers = entry.play(Session(), [[each] for each in calls]).answers
     assert [(each.success, each.text) for each in answers] == [
-        (True, SET),
-        (
-            False,
-            "Refused, nothing changed. arguments are not JSON at line 1, column 21: "
-            "Unterminated string starting at; send one JSON object",
-        ),
-        (False, "Refused, nothing changed. arguments must be a JSON object, got an array"),
-        (True, DONE),
+        (each.success, each.message) for each in results
     ]
 
 
@@ -388,6 +384,8 @@ def test_two_processes_serve_one_conversation_in_turn(
     marked = play(one, [[mark("S001")]], planned.after)
     read = play(other, [[READ]], marked.after)
     assert [planned.texts, marked.texts, read.texts] == [[SET], [DONE], [HALF]]
+    if entry.needs not in {"planning", "mcp"}:  # there the host refreshes the session
+        assert [talk.requests[0].last for talk in (marked, read)] == [OPEN, HALF]
     assert (text_of(there), rewinds(there)) == (HALF, 0)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from frameworks import HALF, OPEN, READ, SHOP, mark, planned, toolbox
 from pydantic import BaseModel
+from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection
 from planning.integrations import anthropic, openai
@@ -23,43 +24,30 @@ from session import Session
 CACHED = {"type": "text", "text": "Go", "cache_control": {"type": "ephemeral"}}
 IMAGE = SimpleNamespace(type="image_url", image_url={"url": "data:"})
 USER = {"role": "user", "content": OPEN}
-TEXT, INPUT_TEXT = {"type": "text", "text": OPEN}, {"type": "input_text", "text": OPEN}
+LAST: list[dict[str, Any]] = [
+    {"role": "user", "content": "Go"},
+    {"role": "user", "content": [CACHED]},
+    {"role": "user", "content": (IMAGE,)},
+    {"role": "tool", "tool_call_id": "1", "content": "ok"},
+    {"role": "tool", "tool_call_id": "1"},
+    {"type": "function_call_output", "call_id": "1", "output": "ok"},
+    {"type": "custom_tool_call_output", "call_id": "1", "output": []},
+    *({"role": "user", "content": [{"type": f"input_{kind}"}]} for kind in ("text", "image", "file")),
+]
 
 
-@pytest.mark.parametrize("module", [openai, anthropic])
-@pytest.mark.parametrize(
-    ("last", "sent"),
-    [
-        ({"role": "user", "content": "Go"}, {"role": "user", "content": f"Go\n\n{OPEN}"}),
-        ({"role": "user", "content": [CACHED]}, {"role": "user", "content": [CACHED, TEXT]}),
-        ({"role": "user", "content": (IMAGE,)}, {"role": "user", "content": [IMAGE, TEXT]}),
-        (
-            {"role": "tool", "tool_call_id": "1", "content": "ok"},
-            {"role": "tool", "tool_call_id": "1", "content": f"ok\n\n{OPEN}"},
-        ),
-        ({"role": "tool", "tool_call_id": "1"}, {"role": "tool", "tool_call_id": "1", "content": OPEN}),
-        (
-            {"type": "function_call_output", "call_id": "1", "output": "ok"},
-            {"type": "function_call_output", "call_id": "1", "output": f"ok\n\n{OPEN}"},
-        ),
-        (
-            {"type": "custom_tool_call_output", "call_id": "1", "output": []},
-            {"type": "custom_tool_call_output", "call_id": "1", "output": [INPUT_TEXT]},
-        ),
-        *(
-            ({"role": "user", "content": [part]}, {"role": "user", "content": [part, INPUT_TEXT]})
-            for part in ({"type": "input_text"}, {"type": "input_image"}, {"type": "input_file"})
-        ),
-    ],
-)
-def test_it_is_added_to_the_last_message_of_the_user_or_of_a_tool(module: Any, last: Any, sent: Any) -> None:
-    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}, last]
-    before = deepcopy(messages)
-    assert module.with_reminder(messages, planned()) == [*before[:-1], sent]
-    assert messages == before
+def test_it_is_added_to_the_last_message_of_the_user_or_of_a_tool(snapshot: SnapshotAssertion) -> None:
+    shown = ""
+    for last in LAST:
+        messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}, last]
+        before = deepcopy(messages)
+        *kept, sent = openai.with_reminder(messages, planned())
+        assert (kept, messages) == (before[:-1], before)
+        shown += json.dumps(sent, default=vars) + "\n"
+    assert shown == snapshot
+    assert anthropic.with_reminder is openai.with_reminder
 
 
-@pytest.mark.parametrize("module", [openai, anthropic])
 @pytest.mark.parametrize(
     "messages",
     [
@@ -71,8 +59,8 @@ def test_it_is_added_to_the_last_message_of_the_user_or_of_a_tool(module: Any, l
         [{"role": "user", "content": {"unknown": "form"}}],
     ],
 )
-def test_behind_anything_else_it_is_a_message_of_the_user(module: Any, messages: list[Any]) -> None:
-    assert module.with_reminder(tuple(messages), planned()) == [*messages, USER]
+def test_behind_anything_else_it_is_a_message_of_the_user(messages: list[Any]) -> None:
+    assert openai.with_reminder(tuple(messages), planned()) == [*messages, USER]
 
 
 def test_the_last_message_may_be_a_clients_object_or_the_text_of_the_user() -> None:

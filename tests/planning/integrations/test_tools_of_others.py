@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from importlib import import_module
+from functools import partial
 from typing import Annotated, Any
 
 import pytest
+from frameworks import MADE, maker, refusals
 from pydantic import AfterValidator, BaseModel
+from syrupy.assertion import SnapshotAssertion
 
 from planning import Toolbox, tool_definitions
 from planning.integrations import openai
-from planning.tools import ToolRegistry
+from planning.tools import ToolContext, ToolRegistry, tool_from_schema
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 
@@ -39,82 +41,51 @@ def of(module: str, name: str, /, *given: Any, **named: Any) -> Callable[[], Any
     return lambda: getattr(pytest.importorskip(module), name)(*given, **named)
 
 
-CONVERTED = (
-    "give it to create_agent(tools=...), or convert it with planning.integrations.langchain.tools_from"
-)
-TOOLS: dict[str, tuple[Callable[[], Any], str, str]] = {
-    "langchain": (of("langchain_core.tools", "tool", look), "StructuredTool", CONVERTED),
-    "your own in langchain": (of_your_own_in_langchain, "Look", CONVERTED),
-    "openai_agents": (
-        of("agents", "function_tool", look),
-        "FunctionTool",
-        "give it to planning.integrations.openai_agents.planning_tools, or pass its function",
-    ),
-    "google_adk": (
-        of("google.adk.tools", "FunctionTool", look),
-        "FunctionTool",
-        "give it to LlmAgent(tools=...), or pass its function",
-    ),
-    "pydantic_ai": (
-        of("pydantic_ai", "Tool", look),
-        "Tool",
-        "give it to Pydantic AI's Agent(tools=...), or pass its function",
-    ),
-    "mcp": (
-        of("mcp_types", "Tool", name="look", input_schema={"type": "object"}),
-        "Tool",
-        "convert its server's tools with planning.integrations.mcp.tools_from",
-    ),
-    "openai": (
-        lambda: {"type": "function", "function": {"name": "look"}},
-        "dict",
-        "convert it with planning.integrations.openai.tools_from",
-    ),
+TOOLS: dict[str, Callable[[], Any]] = {
+    "langchain": of("langchain_core.tools", "tool", look),
+    "your own in langchain": of_your_own_in_langchain,
+    "openai_agents": of("agents", "function_tool", look),
+    "google_adk": of("google.adk.tools", "FunctionTool", look),
+    "pydantic_ai": of("pydantic_ai", "Tool", look),
+    "mcp": of("mcp_types", "Tool", name="look", input_schema={"type": "object"}),
+    "openai": lambda: {"type": "function", "function": {"name": "look"}},
 }
-each_tool = pytest.mark.parametrize(("made", "kind", "remedy"), TOOLS.values(), ids=TOOLS)
 
 
-def integration(module: str, name: str, needs: str) -> Callable[[list[Any]], object]:
-    def take(tools: list[Any]) -> object:
-        pytest.importorskip(needs)
-        return getattr(import_module(f"planning.integrations.{module}"), name)(session=Session(), tools=tools)
-
-    return take
+def given_to(needs: str, tools: list[Any]) -> object:
+    return maker(needs)(Session(), tools=tools)
 
 
 ENTRIES: dict[str, Callable[[list[Any]], object]] = {
-    "Toolbox": Toolbox,
     "ToolRegistry": ToolRegistry,
     "openai.tools": openai.tools,
     "tool_definitions": lambda tools: tool_definitions("openai", tools=tools),
-    "langchain": integration("langchain", "PlanningMiddleware", "langchain.agents"),
-    "pydantic_ai": integration("pydantic_ai", "Planning", "pydantic_ai"),
-    "openai_agents": integration("openai_agents", "planning_tools", "agents"),
-    "google_adk": integration("google_adk", "PlanningToolset", "google.adk"),
-    "mcp": integration("mcp", "build_server", "mcp"),
+    **{needs: partial(given_to, needs) for needs in MADE},
+    "mcp": lambda tools: pytest.importorskip("planning.integrations.mcp").build_server(tools),
 }
 
 
-@each_tool
+@pytest.mark.parametrize("kind", TOOLS)
+def test_the_error_says_where_a_tool_of_another_framework_belongs(
+    kind: str, snapshot: SnapshotAssertion
+) -> None:
+    made = TOOLS[kind]()
+    refused = refusals(
+        lambda: Toolbox([made]),
+        lambda: Capabilities(tools=[made]),
+        lambda: Capabilities(tools={"look": made}),
+    )
+    assert refused == snapshot
+
+
+@pytest.mark.parametrize("kind", TOOLS)
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_the_error_says_where_it_belongs(entry: str, made: Callable[[], Any], kind: str, remedy: str) -> None:
-    take = ENTRIES[entry]
-    if entry == "openai_agents" and made is TOOLS["openai_agents"][0]:
-        take([made()])  # this one takes its SDK's own tools
+def test_each_entry_point_says_so(entry: str, kind: str) -> None:
+    made = TOOLS[kind]()
+    if (entry, kind) == ("agents", "openai_agents"):
+        ENTRIES[entry]([made])  # this one takes its SDK's own tools
         return
-    with pytest.raises(TypeError) as caught:
-        take([made()])
-    assert str(caught.value) == f"a tool's function must be callable, got {kind}: {remedy}"
-
-
-@each_tool
-def test_capabilities_say_so_too(made: Callable[[], Any], kind: str, remedy: str) -> None:
-    with pytest.raises(TypeError) as caught:
-        Capabilities(tools=[made()])
-    assert str(caught.value) == f"a value of type {kind} in tools is not a tool of this toolkit: {remedy}"
-    with pytest.raises(TypeError) as caught:
-        Capabilities(tools={"look": made()})
-    assert str(caught.value) == f"look must be a tool or something that can be called, got {kind}: {remedy}"
+    assert refusals(lambda: ENTRIES[entry]([made])) == refusals(lambda: Toolbox([made]))
 
 
 SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
@@ -209,9 +180,63 @@ def test_only_its_own_arguments_are_refused_and_not_what_its_work_validates() ->
 
 
 def test_what_is_not_a_langchain_tool_is_refused() -> None:
-    with pytest.raises(TypeError) as caught:
-        tools_from([len])  # type: ignore[list-item]  # the mistake that is tested
-    assert (
-        str(caught.value)
-        == "expected a LangChain tool, got builtin_function_or_method: decorate it with @tool"
+    wrong: Any = len
+    assert refusals(lambda: tools_from([wrong])) == (
+        "TypeError: expected a LangChain tool, got builtin_function_or_method: decorate it with @tool\n"
+    )
+
+
+# From a definition in a provider's format and a callable
+
+NUMBERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "required": ["a"],
+}
+ADD = {"name": "add", "description": "Adds.", "parameters": NUMBERS}
+
+
+def add(a: int, b: int = 1) -> int:
+    return a + b
+
+
+async def aadd(a: int, b: int = 1, *, context: ToolContext) -> str:
+    return f"{a + b} for {context.actor}"
+
+
+@pytest.mark.parametrize("definition", [{"type": "function", "function": ADD}, {"type": "function", **ADD}])
+def test_an_openai_function_with_a_callable_is_a_tool_like_any_other(definition: dict[str, Any]) -> None:
+    bare = {"type": "function", "name": "look"}
+    given = [definition, {"type": "web_search"}, bare]
+    made = openai.tools_from(given, {"add": add, "look": lambda: "seen"}, idempotent=True, timeout=5)
+    box = Toolbox(made)
+    assert [(each.name, each.description, each.idempotent, each.timeout) for each in made] == [
+        *(("add", "Adds.", True, 5), ("look", "", True, 5))
+    ]
+    assert box.call("look", {}).value == "seen"
+    assert box.call("add", '{"a": "2"}').value == 3
+    context = {"actor": "triage"}
+    abox = Toolbox(openai.tools_from([definition], {"add": aadd}))
+    assert asyncio.run(abox.acall("add", {"a": 2}, context=context)).value == "3 for triage"
+    assert abox.call("add", {"a": 2, "b": 3}, context=context).value == "5 for triage"
+
+
+def test_a_function_that_does_not_fit_its_schema_is_refused_where_it_is_declared() -> None:
+    refused = refusals(
+        lambda: tool_from_schema("add", "Adds.", NUMBERS, lambda a: a),
+        lambda: tool_from_schema("add", "Adds.", NUMBERS, lambda a, b: a + b),
+    )
+    assert refused == (
+        "TypeError: the function of add has no parameter b, which its schema names\n"
+        "TypeError: the function of add needs b, which its schema does not require\n"
+    )
+
+
+def test_a_schema_may_let_any_field_through() -> None:
+    anything = tool_from_schema("any", "Any.", {"type": "object"}, lambda **given: given)
+    assert Toolbox([anything]).call("any", '{"x": 1}').value == {"x": 1}
+    nothing = tool_from_schema("none", "None.", None, lambda: "called")
+    assert Toolbox([nothing]).call("none", "").value == "called"
+    assert Toolbox([nothing]).call("none", '{"x": 1}').message == (
+        "Refused, nothing changed. x: unknown field; send no fields"
     )

@@ -24,7 +24,6 @@ RESULTS: dict[str, dict[str, Any]] = {
     "image": {"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]},
     "structured": said("two", structuredContent={"n": 2}),
     "strict": {"content": [], "structuredContent": {"m": 2}},
-    "large": said("y" * 200_000),
 }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib
 import json
 import os
 import re
@@ -12,18 +10,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks import text_of, toolbox
+from frameworks import toolbox
 from syrupy.assertion import SnapshotAssertion
 
 from planning import register_plan
-from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.planning_section import PlanningStrategy, section_body
 from planning.testing import ScriptedModel
@@ -45,7 +40,6 @@ PAGE = Path(__file__).parents[4] / "docs" / "frameworks" / "claude-code.md"
 PATIENCE = 60
 OPTIONS = ("--always-load", "--no-structured")
 PREFIX = "mcp__planning__"
-USER: ContextVar[str] = ContextVar("user")
 
 
 def call(name: str, **arguments: object) -> tuple[str, Mapping[str, Any]]:
@@ -154,70 +148,6 @@ def tools(request: Mapping[str, Any]) -> list[str]:
     return sorted(name for each in request["tools"] if "planning" in (name := each["name"]))
 
 
-Asked = list[Mapping[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("plans") / "plans.db"
-
-
-@pytest.fixture(scope="module")
-def both(store: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Asked, Asked]:
-    """The requests of two programs at once: ten turns, and a server without options."""
-    folder = tmp_path_factory.mktemp("homes")
-    with ThreadPoolExecutor() as pool:
-        runs = [
-            pool.submit(said, folder / "project", serving(store, "project", *OPTIONS), *TEN_TURNS),
-            pool.submit(said, folder / "other", serving(store, "other"), [READ, SETUP, READ], "Planned."),
-        ]
-    (worked, printed), (deferred, _) = [each.result() for each in runs]
-    assert printed == "The login is fixed.\n"
-    return worked, deferred
-
-
-@pytest.fixture(scope="module")
-def worked(both: tuple[Asked, Asked]) -> Asked:
-    return both[0]
-
-
-@pytest.fixture(scope="module")
-def deferred(both: tuple[Asked, Asked]) -> Asked:
-    """The requests where the server has no options."""
-    return both[1]
-
-
-def test_the_tools_and_the_static_section_are_in_its_first_request(worked: Asked) -> None:
-    assert tools(worked[0]) == sorted(PREFIX + name for name in PLAN_TOOLS)
-    assert section_body(PlanningStrategy.REACT) in "".join(each.get("text", "") for each in blocks(worked[0]))
-
-
-def test_without_always_load_the_tools_are_behind_a_search(deferred: Asked) -> None:
-    assert tools(deferred[0]) == []
-    texts = "".join(each.get("text", "") for each in blocks(deferred[0]))
-    assert [name for name in PLAN_TOOLS if PREFIX + name not in texts] == []
-
-
-def test_the_model_reads_our_text_of_ten_turns(worked: Asked, snapshot: SnapshotAssertion) -> None:
-    read = results(worked[-1])
-    lines = []
-    for block in blocks(worked[-1]):
-        if block["type"] == "tool_use":
-            lines += [f"> {block['name']} {json.dumps(block['input'])}", read[block["id"]], ""]
-    assert len(worked) == 10
-    assert "\n".join(lines) == snapshot
-
-
-def test_with_structured_results_the_model_reads_json_in_place_of_the_text(deferred: Asked) -> None:
-    now = {"objective": "Fix the login", "status": "active", "done": 0, "total": 2, "next_step": "S001"}
-    refused, planned, read = results(deferred[-1]).values()
-    assert refused.startswith(
-        "error: Refused, nothing changed. no plan yet; call planning_setup_plan first\n"
-    )
-    assert json.loads(planned) == {"message": "Plan set: S001 to S002. Next: S001 Reproduce it", "plan": now}
-    assert list(json.loads(read)) == ["message", "plan"]
-
-
 @contextmanager
 def opened(store: Path, name: str) -> Iterator[Session]:
     """A stored session, as the host opens it beside the program."""
@@ -233,15 +163,39 @@ def calls_of(session: Session) -> list[tuple[str, str | None, str | None]]:
     return [(each.name, each.call_id, each.actor) for each in events if isinstance(each, ToolInvoked)]
 
 
-def test_the_history_has_the_models_ids_of_the_calls(store: Path, worked: Asked) -> None:
-    read = results(worked[-1])
+def test_in_ten_turns_the_model_has_our_tools_and_reads_our_text(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    store = tmp_path / "plans.db"
+    requests, printed = said(tmp_path / "home", serving(store, "project", *OPTIONS), *TEN_TURNS)
+    first, last = requests[0], requests[-1]
+    assert (len(requests), printed) == (10, "The login is fixed.\n")
+    assert tools(first) == sorted(PREFIX + name for name in PLAN_TOOLS)
+    assert section_body(PlanningStrategy.REACT) in "".join(each.get("text", "") for each in blocks(first))
+    read, lines, made = results(last), list[str](), []
+    for block in blocks(last):
+        if block["type"] == "tool_use":
+            lines += [f"> {block['name']} {json.dumps(block['input'])}", read[block["id"]], ""]
+            if not read[block["id"]].startswith("error: "):
+                made.append((block["name"].removeprefix(PREFIX), block["id"], "claude-code"))
+    assert "\n".join(lines) == snapshot
     with opened(store, "project") as session:
-        made = calls_of(session)
-    assert made == [
-        (block["name"].removeprefix(PREFIX), block["id"], "claude-code")
-        for block in blocks(worked[-1])
-        if block["type"] == "tool_use" and not read[block["id"]].startswith("error: ")
-    ]
+        assert calls_of(session) == made  # with the model's ids
+
+
+def test_without_options_the_tools_are_behind_a_search_and_the_model_reads_json(tmp_path: Path) -> None:
+    server = serving(tmp_path / "plans.db", "other")
+    requests, _ = said(tmp_path / "home", server, [READ, SETUP, READ], "Planned.")
+    assert tools(requests[0]) == []
+    texts = "".join(each.get("text", "") for each in blocks(requests[0]))
+    assert [name for name in PLAN_TOOLS if PREFIX + name not in texts] == []
+    now = {"objective": "Fix the login", "status": "active", "done": 0, "total": 2, "next_step": "S001"}
+    refused, planned, read = results(requests[-1]).values()
+    assert refused.startswith(
+        "error: Refused, nothing changed. no plan yet; call planning_setup_plan first\n"
+    )
+    assert json.loads(planned) == {"message": "Plan set: S001 to S002. Next: S001 Reproduce it", "plan": now}
+    assert list(json.loads(read)) == ["message", "plan"]
 
 
 BEGUN = "Fix the login (active, 0 of 2 done)\nS001 pending: Reproduce it\nS002 pending: Fix it"
@@ -294,34 +248,3 @@ def test_in_the_sdk_the_plan_is_in_the_hosts_session_as_the_page_says(tmp_path: 
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{BEGUN}\n{then}\n", "")
     *_, prompted = blocks(model.requests[2].body)
     assert prompted["text"] == f"UserPromptSubmit hook additional context: {BEGUN}"
-
-
-async def test_the_sdk_serves_two_users_with_one_server_in_the_hosts_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [each for each in os.environ if each.startswith(("ANTHROPIC", "CLAUDE"))]:
-        monkeypatch.delenv(name)  # of a terminal of its own
-    monkeypatch.syspath_prepend(str(PACKAGES))
-    sdk = importlib.import_module("claude_agent_sdk")
-    sessions = {"ada": Session(), "bob": Session()}
-    server = build_server(session=lambda: sessions[USER.get()], always_load=True, structured=False)
-
-    async def ask(user: str) -> list[str]:
-        USER.set(user)
-        turn = [call("planning_setup_plan", objective=f"The plan of {user}", initial_steps=["Begin"]), READ]
-        with scripted(tmp_path / user, turn, "Planned.") as (model, environment):
-            options = sdk.ClaudeAgentOptions(
-                mcp_servers={"planning": {"type": "sdk", "name": "planning", "instance": server}},
-                allowed_tools=["mcp__planning"],
-                cwd=tmp_path / user,
-                env=environment,
-            )
-            messages = [each async for each in sdk.query(prompt="Plan", options=options)]
-        assert messages[-1].result == "Planned."
-        assert tools(model.requests[0].body) == sorted(PREFIX + name for name in PLAN_TOOLS)
-        return list(results(model.requests[-1].body).values())
-
-    read = await asyncio.gather(*map(ask, sessions))
-    plans = [f"The plan of {user} (active, 0 of 1 done)\nS001 pending: Begin" for user in sessions]
-    assert read == [["Plan set: S001. Next: S001 Begin", plan] for plan in plans]
-    assert [text_of(each) for each in sessions.values()] == plans

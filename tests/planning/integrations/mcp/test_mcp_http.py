@@ -275,13 +275,6 @@ async def test_a_request_beyond_the_limit_of_connections_is_refused() -> None:
     assert statuses == [200, 503]
 
 
-async def test_a_port_that_is_taken_is_an_error() -> None:
-    async with over_http(build_server()) as url:
-        with pytest.raises(OSError, match="Address already in use"):
-            async with over_http(build_server(), port=urlsplit(url).port):
-                pass
-
-
 async def test_one_session_too_many_is_refused_until_another_has_ended_by_time() -> None:
     limits = Limits(sessions=2, idle=0.2)
     async with over_http(build_server(), limits=limits) as url, httpx2.AsyncClient() as http:

@@ -27,6 +27,13 @@ def nested(levels: int, inside: Any = ()) -> list[Any]:
     return made
 
 
+def whole(written: Any) -> str:
+    """A text as a file of texts has it: itself, or a list of texts and of pairs of a text and a count."""
+    if isinstance(written, str):
+        return written
+    return "".join(part if isinstance(part, str) else part[0] * part[1] for part in written)
+
+
 def older(step_id: int, **fields: Any) -> dict[str, Any]:
     """A step of the older form, which calls the tool ``search`` unless another field says what it calls."""
     calls = {} if {"tool", "agent"} & fields.keys() else {"tool": "search"}

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_findings import nested
+from plan_findings import nested, whole
 from run_cases import refusal
 from syrupy.assertion import SnapshotAssertion
 
@@ -192,13 +192,6 @@ def test_a_key_with_half_a_character_is_found_as_it_is_recorded() -> None:
 
 
 # Attacks
-
-
-def whole(written: Any) -> str:
-    """An attack as the corpus writes it: a text, or a list of texts and of pairs of a text and a count."""
-    if isinstance(written, str):
-        return written
-    return "".join(part if isinstance(part, str) else part[0] * part[1] for part in written)
 
 
 ATTACKS: dict[str, list[str]] = {

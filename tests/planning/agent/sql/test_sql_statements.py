@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import sqlite3
 import sys
@@ -222,51 +221,15 @@ def test_what_is_deep_or_long_takes_no_second(before: str, piece: str, after: st
     assert process_time() - seconds < 1
 
 
-ORDERS, SOUND, WRONG = (
+ORDERS, PEOPLE, SOUND, WRONG, DIVISIONS, SEARCHED = (
     Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8")
-    for name in ("orders", "sound", "wrong")
+    for name in ("orders", "people", "sound", "wrong", "divisions", "searched")
 )
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("orders") / "orders.db"
-    with closing(sqlite3.connect(path)) as shop:
-        shop.executescript(ORDERS)
-        for n in range(1, 301):
-            day = datetime.date(2022, 1, 1) + datetime.timedelta(days=n * 3)
-            sent, seconds = day + datetime.timedelta(days=n % 9), 1_640_995_200 + n * 3 * 86_400
-            row = (
-                n, n % 40 + 1, str(day), f"{sent} 10:{n % 60:02}:00" if n % 7 else None, n * 1.5, n % 13,
-                ["open", "closed", "void"][n % 3], f"{n * 317 % 100_000:05}", str(day.year),
-                n - 1 if n % 5 else None, f"{day}T08:00:00Z", seconds, day.strftime("%m/%d/%Y"),
-                day.strftime("%Y%m%d"), str(n) if n % 2 else None, n % 2, n / 7, str(n) if n % 10 else "N/A",
-                f"{n} kg", f"{n % 24:02}:15:00", f"A{n}", seconds * 1_000, None, int(day.strftime("%Y%m%d")),
-            )  # fmt: skip
-            shop.execute(f"INSERT INTO orders VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - marks
-        for n in range(1, 41):
-            person = (
-                n, f"F{chr(65 + n % 26)}a", f"L{chr(65 + n % 20)}b", f"{1960 + n}-0{n % 9 + 1}-1{n % 9}",
-                ["Oslo", "Bergen", "Rome"][n % 3], f"{n * 37:05}", n % 4, ["yes", "no"][n % 2],
-                f"+47 22 {n:02} 33", n % 2, n - 1 if n > 1 else None,
-            )  # fmt: skip
-            shop.execute(f"INSERT INTO customers VALUES ({', '.join('?' * len(person))})", person)  # noqa: S608 - marks
-        for year in range(2020, 2026):
-            shop.execute("INSERT INTO years VALUES (?, ?, ?)", (year, f"Y{year}", str(year)))
-        for n in range(1, 101):
-            day = datetime.date(2023, 1, 1) + datetime.timedelta(days=n)
-            shop.execute(
-                'INSERT INTO "Order Items" VALUES (?, ?, ?, ?, ?)',
-                (n, n % 50 + 1, n / 2, n % 5 + 1, str(day)),
-            )
-        for n in range(1, 51):
-            value = str(n) if n % 2 else f"2024-02-{n // 2 + 1:02}"
-            times = (f"{9 + n % 8:02}:{n % 60:02}", f"{17 + n % 3}:{n % 60:02}")
-            shop.execute(
-                "INSERT INTO events VALUES (?, ?, ?, ?, ?)", (n, ["date", "num"][n % 2], value, *times)
-            )
-        shop.commit()
-    return path
+    return make(tmp_path_factory.mktemp("orders") / "orders.db", ORDERS)
 
 
 @pytest.fixture(scope="module")
@@ -370,57 +333,20 @@ def test_a_database_with_types_is_only_asked_about_null(dialect: str, sql: str, 
     assert message == error
 
 
-DIVISIONS = """
-SELECT qty / 2 FROM orders
-SELECT sum(qty) FILTER (WHERE id > 2) / 5 FROM orders
-SELECT sum(qty) / count(DISTINCT status) FROM orders
-SELECT n / 7 FROM v_sum
-SELECT q.n / 2 FROM (SELECT qty AS n FROM orders) AS q
-SELECT qty / 2.0, qty * 1.0 / 7, total / qty, CAST(qty AS REAL) / 2 FROM orders
-SELECT qty / 10 * 10, CAST(qty / 3 AS INTEGER), id / 1 FROM orders
-SELECT sum(total) / count(*) FROM orders
-SELECT 'a / b' FROM orders
-"""
-
-
 def test_a_whole_division_is_only_an_issue(orders: SqlDatabase, snapshot: SnapshotAssertion) -> None:
     _, _, validate = orders.tools()
     told = list[str]()
-    for sql in DIVISIONS.strip().split("\n"):
+    for sql in DIVISIONS.splitlines():
         verdict = validate.execute(query="How much?", sql=sql, results=orders.execute(sql))["result"]
         assert verdict["is_valid"] is True
         told += [sql, *(f"    {issue}" for issue in verdict["issues"])]
     assert "\n".join(told) + "\n" == snapshot
 
 
-PEOPLE = """
-CREATE TABLE cities (id INTEGER PRIMARY KEY, name TEXT, "postal code" TEXT);
-INSERT INTO cities VALUES (1, 'Bergen', '5003'), (3, 'O''Higgins', NULL);
-CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT, city_id INTEGER, status TEXT, age INTEGER);
-INSERT INTO people VALUES (1, 'Ada Lund', 1, 'active', 30), (2, 'Bram Peeters', 2, 'gone', 40);
-CREATE VIEW endless AS
-  WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT 'q' || x AS name FROM n;
-"""
-
-
-SEARCHED = [
-    "people WHERE status = 'Active'",
-    "people WHERE status IN ('gone', 'lost')",
-    "people AS p JOIN cities c ON c.id = p.city_id WHERE c.name = 'bergen' AND p.name = 'Ada Lundt'",
-    "cities WHERE name = 'o''higgins' AND \"postal code\" = '5004'",
-    "people WHERE status = 'active'",
-    "people WHERE age = '30' OR age = 'thirty' OR name <> 'ada'",
-    "people WHERE upper(name) = 'ADA' OR nothing = 'ada'",
-    "strangers WHERE name = 'ada'",
-    "'unclosed",
-]
-
-
 def test_a_string_that_no_row_has_is_named(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     path, told = make(tmp_path / "people.db", PEOPLE), list[str]()
     with SqlDatabase(path) as database, SqlDatabase(path, samples=0) as private:
-        for rest in SEARCHED:
-            sql = f"SELECT * FROM {rest}"  # noqa: S608 - of these tables
+        for sql in SEARCHED.splitlines():
             told += [sql, *(f"    {each}" for each in sorted(database.missing_values(sql)))]
             assert private.missing_values(sql) == []
     assert "\n".join(told) + "\n" == snapshot

@@ -108,7 +108,7 @@ NOTHING = "execute_sql returned nothing; it must return a result"
     ],
     ids=repr,
 )
-def test_a_failed_statement_is_rewritten(
+def test_a_failing_statement_is_rewritten(
     raised: Any, error: str, message: str | None, read: str | None
 ) -> None:
     """The user reads the message, and the generator, which then writes the statement again, what is last."""

@@ -108,9 +108,7 @@ def test_the_prompt_of_a_generator_is_within_the_graphs_limit() -> None:
 @pytest.mark.parametrize("question", [1, 1_000_000])
 @pytest.mark.parametrize("schema", [1, 1_000_000])
 @pytest.mark.parametrize("sql", [[], ["s" * 1_000_000], [None], ["s" * 1_000_000, None]])
-def test_a_prompt_is_within_its_limit_and_shows_something_of_each_part(
-    limit: int, question: int, schema: int, sql: list[str | None]
-) -> None:
+def test_a_prompt_keeps_its_limit(limit: int, question: int, schema: int, sql: list[str | None]) -> None:
     attempts = [{"sql": each, "error": "e" * 1_000_000} for each in sql * 50]
     turns = prompt_messages("q" * question, "s" * schema, attempts, "sqlite", limit)
     text = "\n\n".join(turn["content"] for turn in turns)

@@ -141,9 +141,7 @@ def findings(document: Document) -> str:
         *(pytest.param(TEXTS[kind], ANYTHING, id=kind) for kind in ("any JSON", "in a fence")),
     ],
 )
-def test_a_text_is_read_with_these_findings(
-    texts: Sequence[str], wanted: Wanted, snapshot: SnapshotAssertion
-) -> None:
+def test_a_text_is_read_so(texts: Sequence[str], wanted: Wanted, snapshot: SnapshotAssertion) -> None:
     blocks = [f"{text!a:.400}\n{findings(read_document(text, wanted))}\n" for text in texts]
     assert "\n".join(blocks) == snapshot
 
@@ -156,9 +154,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize(("text", "wanted"), DAMAGED.values(), ids=DAMAGED)
-def test_one_character_too_few_or_too_many_gives(
-    text: str, wanted: Wanted, snapshot: SnapshotAssertion
-) -> None:
+def test_one_character_too_few_or_too_many(text: str, wanted: Wanted, snapshot: SnapshotAssertion) -> None:
     lines = []
     for place in range(len(text) + 1):
         for extra in ("", *',"]{'):
@@ -224,9 +220,7 @@ def test_a_path_that_leads_into_a_number_ends_there(path: Place) -> None:
         ("```json [1]```", ["[1]"]),
     ],
 )
-def test_the_answers_in_a_text_are_what_its_fences_hold_or_the_text_itself(
-    text: str, answers: list[str]
-) -> None:
+def test_the_answers_are_what_fences_hold_or_the_text_itself(text: str, answers: list[str]) -> None:
     assert answers_in(text, {"sql"}) == answers
 
 
@@ -306,9 +300,7 @@ def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pyt
     assert stops == [(message, "send plain JSON, or a shorter workflow", 23)]
 
 
-def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_reading_stops_with_an_error_where_too_much_is_around(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read, "_MOST_READINGS", 2)
     text = f"[{TEXT}]" + " so {a: 1}" * 9
     start = text.index("so", len(TEXT) + 22) + 3
@@ -320,9 +312,7 @@ def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
 
 
 @pytest.mark.parametrize("around", [1, 50])
-def test_a_place_in_nested_lists_is_found_without_reading_each_of_them(
-    around: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_place_in_nested_lists_is_found_in_one_pass(around: int, monkeypatch: pytest.MonkeyPatch) -> None:
     read = 0
 
     class Counting(json.JSONDecoder):

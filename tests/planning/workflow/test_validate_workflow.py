@@ -177,9 +177,7 @@ TAKEN: dict[str, object] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_plan_is_refused_with_its_cause_and_the_remedy(
-    what: str, snapshot: SnapshotAssertion
-) -> None:
+def test_a_wrong_plan_is_refused_with_the_remedy(what: str, snapshot: SnapshotAssertion) -> None:
     report = validate_workflow(WRONG[what], KNOWN)
     assert not report.ok
     assert report.to_prompt() == snapshot

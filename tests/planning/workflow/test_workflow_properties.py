@@ -219,9 +219,7 @@ some = settings(max_examples=settings().max_examples // 3)  # each draws much
 
 @some
 @given(workflows())
-def test_a_workflow_that_is_written_reads_back_equal_and_is_checked_as_its_text_is(
-    workflow: Workflow,
-) -> None:
+def test_a_written_workflow_reads_back_equal_and_is_checked_as_its_text(workflow: Workflow) -> None:
     text = dump_workflow(workflow)
     report = validate_workflow(text)
     assert (report.errors, report.warnings, report.workflow) == ((), (), workflow)
@@ -233,9 +231,7 @@ def test_a_workflow_that_is_written_reads_back_equal_and_is_checked_as_its_text_
 @each_form
 @some
 @given(data=st.data())
-def test_a_document_of_each_form_means_the_workflow_that_it_says_and_has_its_places(
-    form: int, data: st.DataObject
-) -> None:
+def test_a_document_means_its_workflow_and_has_its_places(form: int, data: st.DataObject) -> None:
     workflow = data.draw(workflows(form))
     value = documents(workflow, form)
     for source in (value, json.dumps(value)):

@@ -305,9 +305,7 @@ def test_what_a_model_reads_of_each(asked: Asked, snapshot: SnapshotAssertion) -
 
 @each_database
 @pytest.mark.parametrize("before", ["nothing", "the schema"])
-def test_nothing_is_written_without_the_guard(
-    asked: Asked, before: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_guard_nothing_is_written(asked: Asked, before: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "check", lambda sql, dialect: sql)
     succeeded = set()
     with SqlDatabase(asked.shop.path, timeout=PATIENCE) as database:

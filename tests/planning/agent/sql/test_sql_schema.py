@@ -113,9 +113,7 @@ def told_of(*tables: dict[str, Any]) -> str:
     return text
 
 
-def test_a_schema_that_is_too_long_is_shown_with_fewer_values_first_and_then_columns(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_a_long_schema_loses_values_first_and_then_columns(snapshot: SnapshotAssertion) -> None:
     columns = [column(f"c{number}", "a" * 30, "b" * 30, "c" * 30) for number in range(100)]
     wide = [column(f"c{number}", "x") for number in range(10_000)]
     schemas = (

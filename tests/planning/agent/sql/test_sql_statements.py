@@ -88,9 +88,7 @@ def test_what_looks_wrong_and_is_fair_is_answered(databases: Databases, sql: str
 
 
 @pytest.mark.parametrize("sql", STATEMENTS["as sqlite answers"])
-def test_names_in_double_quotes_and_sound_aggregates_are_as_sqlite_has_them(
-    databases: Databases, paths: Paths, sql: str
-) -> None:
+def test_what_is_sound_is_answered_as_sqlite_does(databases: Databases, paths: Paths, sql: str) -> None:
     answer = databases["music"].execute(sql)
     assert (answer["error"], answer["columns"], answer["data"]) == (None, *by_sqlite(paths["music"], sql))
 
@@ -101,9 +99,7 @@ def test_duckdb_says_the_same_of_names_in_double_quotes(databases: Databases) ->
 
 
 @pytest.mark.parametrize("name", ["music", "duckdb"])
-def test_what_a_model_reads_of_other_dialects(
-    databases: Databases, name: str, snapshot: SnapshotAssertion
-) -> None:
+def test_errors_of_other_dialects(databases: Databases, name: str, snapshot: SnapshotAssertion) -> None:
     told = {sql: databases[name].execute(sql)["error"] for sql in STATEMENTS["of other databases"]}
     assert "".join(f"{sql}\n    {error}\n" for sql, error in told.items()) == snapshot
 

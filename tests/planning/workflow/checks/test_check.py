@@ -143,9 +143,7 @@ def test_the_hint_for_a_malformed_reference_is_its_right_form(text: str, right: 
         ("${fetch." + "x" * 200 + "}", "${fetch." + "x" * 29 + "..."),
     ],
 )
-def test_a_malformed_reference_with_an_unclear_meaning_gets_the_general_forms(
-    text: str, shown: str | None
-) -> None:
+def test_an_unclear_malformed_reference_gets_the_general_forms(text: str, shown: str | None) -> None:
     assert malformed(text) == [("malformed_reference", f"'{shown or text}' is not a reference", GENERAL)]
 
 
@@ -459,9 +457,7 @@ def referring(data: st.DataObject, value: Any) -> Any:
 
 
 @given(st.sampled_from(GOOD), st.data())
-def test_references_in_place_of_any_parts_of_right_inputs_are_right(
-    good: tuple[str, dict[str, Any]], data: st.DataObject
-) -> None:
+def test_references_in_place_of_any_parts_fit(good: tuple[str, dict[str, Any]], data: st.DataObject) -> None:
     name, inputs = good
     given_now = {each: referring(data, value) for each, value in inputs.items()}
     assert findings(calling(name, **inputs), TOOLS) == []

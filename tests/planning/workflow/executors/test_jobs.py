@@ -204,7 +204,7 @@ class Failing(Executor):
         (TimeoutError(), None, f"add took longer and {GIVEN_UP}", "timeout"),
     ],
 )
-def test_what_the_future_fails_with_is_the_error_of_the_step(
+def test_a_failed_future_is_an_error(
     error: Exception, timeout: float | None, message: str, code: str
 ) -> None:
     steps = flow(step("1", "add", inputs={"a": 1, "b": 2}, timeout=timeout))
@@ -245,9 +245,7 @@ ELSEWHERE = pytest.mark.parametrize("executor", ["pool", "processes", "own"], in
 @pytest.mark.parametrize("kind", KINDS[1:])
 @settings(max_examples=settings().max_examples // 5)
 @given(value=values)
-def test_each_step_gets_and_keeps_the_same_as_without_an_executor(
-    kept: dict[str, Executor | None], kind: str, value: Any
-) -> None:
+def test_each_step_gets_and_keeps_the_same(kept: dict[str, Executor | None], kind: str, value: Any) -> None:
     result = run_workflow(json_runs.STEPS, giving(value), executor=kept[kind])
     assert json_runs.kept(result) == json_runs.kept(run_workflow(json_runs.STEPS, giving(value)))
 

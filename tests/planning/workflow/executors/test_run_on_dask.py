@@ -112,9 +112,7 @@ def test_a_cluster_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch)
     assert message.startswith("dask://127.0.0.1:1 cannot be reached: Timed out trying to connect")
 
 
-def test_two_equal_calls_are_two_and_what_must_not_run_twice_is_claimed_where_it_runs(
-    near: Client, tmp_path: Path
-) -> None:
+def test_two_equal_calls_are_two_and_claims_are_made_where_they_run(near: Client, tmp_path: Path) -> None:
     path = {"path": str(tmp_path / "calls")}
     steps = [step(f"{tool} {each}", tool, inputs=path) for tool in ("once", "noted") for each in "12"]
     result = run_workflow(flow(*steps), capable(tools.once, tools.noted), executor=dask(near))
@@ -160,9 +158,7 @@ def test_a_workflow_survives_a_worker_that_is_killed(mortal: DaskExecutor, tmp_p
 
 
 @pytest.mark.slow
-def test_a_non_idempotent_step_on_a_killed_worker_is_not_run_again(
-    mortal: DaskExecutor, tmp_path: Path
-) -> None:
+def test_a_step_that_must_be_once_is_not_run_again(mortal: DaskExecutor, tmp_path: Path) -> None:
     told, calls = tmp_path / "pid", tmp_path / "calls"
     steps = flow(
         step("1", "killed_once", inputs={"path": str(told), "calls": str(calls)}),

@@ -105,9 +105,7 @@ def test_a_tool_with_query_types_is_called_by_them_and_its_output_is_stored_unde
 
 @pytest.mark.parametrize("idempotent", [True, False])
 @pytest.mark.parametrize("collection", [Toolbox, ToolRegistry])
-def test_steps_are_held_to_the_limits_of_the_collection_that_their_tools_are_from(
-    collection: Any, idempotent: bool
-) -> None:
+def test_steps_are_held_to_the_limits_of_their_collection(collection: Any, idempotent: bool) -> None:
     work = plain_tool("work", lambda: 1, rate_limit_key="mail", idempotent=idempotent)
     tools = collection([work], limiter=RateLimiter(default="1/hour"))
     result = run_workflow(flow(called("a"), called("b", "a")), Capabilities(tools=tools))
@@ -142,9 +140,7 @@ def with_context(inputs: Mapping[str, Any], context: ToolContext) -> Any:
     ],
 )
 @pytest.mark.parametrize("kind", ["handler", "agent"])
-def test_handlers_and_agents_are_called_by_name_or_with_all_inputs(
-    kind: str, function: Any, output: Any
-) -> None:
+def test_handlers_and_agents_take_names_or_all_inputs(kind: str, function: Any, output: Any) -> None:
     step, capabilities = calling(kind, function, inputs={"left": 2, "right": 3})
     assert outcome(step, capabilities, inputs={"known": 1}) == output
 
@@ -317,9 +313,7 @@ def test_a_step_whose_tool_is_not_idempotent_is_never_tried_again(failure: Any) 
     ],
 )
 @pytest.mark.parametrize("is_async", [True, False])
-def test_a_tool_that_hangs_is_given_up(
-    step: Any, run_options: Any, tool_options: Any, is_async: bool
-) -> None:
+def test_a_tool_that_hangs_times_out(step: Any, run_options: Any, tool_options: Any, is_async: bool) -> None:
     let, ended = threading.Event(), list[str]()
 
     async def later() -> None:
@@ -481,9 +475,7 @@ REFUSED = {
 }
 
 
-def test_what_has_no_order_or_is_impossible_is_refused_and_nothing_is_begun(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_what_is_impossible_is_refused_and_nothing_is_begun(snapshot: SnapshotAssertion) -> None:
     session, told = Session(), ""
     before = session.snapshot()
     for what, steps in REFUSED.items():

@@ -118,9 +118,7 @@ POLICIES = {
 
 @pytest.mark.parametrize("is_stored", [False, True])
 @pytest.mark.parametrize("policies", [*[(name,) for name in POLICIES], tuple(POLICIES)], ids="+".join)
-def test_no_policy_holds_the_plan_of_a_run_up_also_where_it_is_resumed(
-    policies: tuple[str, ...], *, is_stored: bool
-) -> None:
+def test_no_policy_holds_up_the_plan_of_a_run(policies: tuple[str, ...], *, is_stored: bool) -> None:
     session = Session(session_id="run", store=MemoryStore() if is_stored else None)
     for name in policies:
         PlanningToolsSection(session=session, policy=POLICIES[name])

@@ -198,9 +198,7 @@ UNKEPT = "'${a.output}' has no value: the output of step a is not known; store i
 @pytest.mark.parametrize(
     ("key", "output", "errors"), [("card", {"pin": 1}, {}), (None, None, {"b": told(UNKEPT)})]
 )
-def test_a_private_step_is_not_repeated_and_only_its_stored_value_goes_on(
-    key: str | None, output: Any, errors: Any
-) -> None:
+def test_of_a_private_step_only_its_stored_value_goes_on(key: str | None, output: Any, errors: Any) -> None:
     steps = flow(
         called("a", tool="vault", expected_key=key),
         called("b", "a", tool="same", inputs={"value": "${a.output}"}),

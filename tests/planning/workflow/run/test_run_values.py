@@ -61,7 +61,7 @@ def done(value: Any) -> ToolResult:
 
 
 @pytest.mark.parametrize(("value", "inside", "form"), HOLDERS, ids=range(len(HOLDERS)))
-def test_nothing_that_a_tool_does_later_to_its_result_changes_what_was_kept(
+def test_a_tool_cannot_change_what_was_kept(
     value: Any, inside: Callable[[Any], list[int]], form: Any
 ) -> None:
     session, snapshots = Session(), list[Snapshot]()
@@ -305,9 +305,7 @@ def test_inputs_may_come_to_32_mb() -> None:
     ],
     ids=range(8),
 )  # fmt: skip
-def test_inputs_that_come_to_too_much_are_an_error_before_they_are_built(
-    output: Any, inputs: dict[str, Any]
-) -> None:
+def test_too_large_inputs_are_an_error_before_they_are_built(output: Any, inputs: dict[str, Any]) -> None:
     tracemalloc.start()
     try:
         result, seen = taking(output, inputs)

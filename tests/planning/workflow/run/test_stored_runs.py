@@ -94,9 +94,7 @@ def test_a_run_that_another_process_resumes_stops_and_calls_nothing_twice(opened
 @pytest.mark.parametrize("is_stored", [False, True])
 @pytest.mark.parametrize("is_fork", [False, True])
 @pytest.mark.parametrize("is_before_the_run", [False, True])
-def test_a_run_rewound_behind_a_step_that_must_be_once_asks(
-    is_stored: bool, is_fork: bool, is_before_the_run: bool
-) -> None:
+def test_a_run_rewound_behind_a_call_asks(is_stored: bool, is_fork: bool, is_before_the_run: bool) -> None:
     session = nightly(MemoryStore()) if is_stored else Session()
     tools, versions = bench(), list[int]()
 

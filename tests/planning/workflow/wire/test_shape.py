@@ -112,9 +112,7 @@ WRONG: dict[str, object] = {
 """By name, documents that break their schema."""
 
 
-def test_the_form_of_a_document_is_recognized_and_deviations_are_reported(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_the_form_of_a_document_and_its_deviations_are_reported(snapshot: SnapshotAssertion) -> None:
     assert findings_text(FORMS) == snapshot
 
 
@@ -228,9 +226,7 @@ def at(*pointers: str, hint: str) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("field", "other"), [(field, each) for field in OTHERS for each in OTHERS[field]])
-def test_another_name_of_a_field_is_one_error_in_each_step_and_no_other_follows(
-    field: str, other: str
-) -> None:
+def test_another_name_of_a_field_is_one_error_in_each_step(field: str, other: str) -> None:
     steps = [renamed(each, **{field: other}) for each in STEPS]
     hint = f"did you mean {field}?"
     assert errors(steps) == at(*(f"/{index}/{other}" for index in range(3)), hint=hint)
@@ -264,9 +260,7 @@ def test_a_field_that_is_there_already_is_not_meant_by_another_name() -> None:
 
 @pytest.mark.parametrize("name", ["tasks", "nodes", "todos", "Steps", "dag", "result"])
 @pytest.mark.parametrize("around", [{}, {"goal": "g"}, {"schema_version": 2, "goal": "g"}], ids=len)
-def test_steps_under_another_name_are_one_error_with_the_right_form(
-    name: str, around: dict[str, Any]
-) -> None:
+def test_steps_under_another_name_are_one_error(name: str, around: dict[str, Any]) -> None:
     assert errors({**around, name: STEPS}) == at(f"/{name}", hint=FORM)
     assert errors({**around, name: {"goal": "g", "steps": STEPS}}) == at(f"/{name}", hint=FORM)
 
@@ -319,9 +313,7 @@ def told(report: Report) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("version", form.VERSIONS)
-def test_a_schema_file_is_a_schema_of_its_draft_and_refers_to_itself_alone(
-    version: int,
-) -> None:
+def test_a_schema_file_is_of_its_draft_and_refers_to_itself_alone(version: int) -> None:
     parsed = json.loads(schema_text(version))
     assert parsed["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     Draft202012Validator.check_schema(parsed)
@@ -342,9 +334,7 @@ def test_what_a_schema_would_refer_to_outside_is_not_fetched(monkeypatch: pytest
 
 
 @given(st.sampled_from(sorted(FORM_STEPS)), st.data())
-def test_a_field_of_a_step_that_is_null_is_absent_for_the_schema_and_for_the_validator(
-    name: str, data: st.DataObject
-) -> None:
+def test_a_null_field_of_a_step_is_absent_for_schema_and_validator(name: str, data: st.DataObject) -> None:
     version, step = FORM_STEPS[name]
     part = "numbered_step" if type(step["step_id"]) is int else "step"
     fields = list(form.schema(version)["$defs"][part]["properties"])
@@ -359,9 +349,7 @@ def test_a_field_of_a_step_that_is_null_is_absent_for_the_schema_and_for_the_val
 
 
 @pytest.mark.parametrize("field", WHOLE)
-def test_a_field_of_a_document_that_is_null_is_absent_for_the_schema_and_for_the_validator(
-    field: str,
-) -> None:
+def test_a_null_field_of_a_document_is_absent_for_schema_and_validator(field: str) -> None:
     null, absent = {**WHOLE, field: None}, {name: WHOLE[name] for name in WHOLE if name != field}
     assert is_published(2, null) is (field not in {"schema_version", "goal", "steps"})
     assert is_published(2, null) is is_published(2, absent)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow import Capabilities, Finding, Report, validate_workflow
 
-SHOWN = 400
+SHOWN = 1_100
 
 
 def thought(step_id: object, *depends_on: object, **fields: Any) -> dict[str, Any]:
@@ -34,12 +37,6 @@ def whole(written: Any) -> str:
     return "".join(part if isinstance(part, str) else part[0] * part[1] for part in written)
 
 
-def older(step_id: int, **fields: Any) -> dict[str, Any]:
-    """A step of the older form, which calls the tool ``search`` unless another field says what it calls."""
-    calls = {} if {"tool", "agent"} & fields.keys() else {"tool": "search"}
-    return {"step_id": step_id, "description": "d", **calls, **fields}
-
-
 def plan(*steps: object, **fields: Any) -> dict[str, Any]:
     return {"schema_version": 2, "goal": "g", "steps": list(steps), **fields}
 
@@ -47,6 +44,16 @@ def plan(*steps: object, **fields: Any) -> dict[str, Any]:
 def findings(source: object, capabilities: Capabilities | None = None) -> list[Finding]:
     report = validate_workflow(json.dumps(source), capabilities)
     return [*report.errors, *report.warnings]
+
+
+def stored(snapshot: SnapshotAssertion) -> dict[str, object]:
+    """The documents of a stored snapshot by their names: in that file, each is beside what is found in it.
+
+    To add a case, write its name and its document there, and update the snapshot.
+    """
+    place = snapshot.extension.get_location(test_location=snapshot.test_location, index=snapshot.index)
+    blocks = Path(place).read_text("utf-8").removeprefix("# ").split("\n\n# ")
+    return {name: json.loads(source) for name, source, *_ in (block.split("\n") for block in blocks)}
 
 
 def findings_text(cases: Mapping[str, object], capabilities: Capabilities | None = None) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from plan_findings import findings, findings_text, plan, thought
+from plan_findings import findings, findings_text, stored
 from run_cases import refusal
 from syrupy.assertion import SnapshotAssertion
 
@@ -28,136 +28,26 @@ from planning.workflow.wire import form
 from planning.workflow.wire.form import MOST_ERRORS
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
-NUMBERED = {"step_id": 1, "description": "d"}
 
 
 def first(**fields: Any) -> list[Any]:
     return [{**STEP, **fields}]
 
 
-def second(**fields: Any) -> dict[str, Any]:
-    return plan({"step_id": "a", "description": "d", **fields})
-
-
-def without(*names: str, **fields: Any) -> list[Any]:
-    """A plan of version 1 whose step lacks these fields, and has others besides."""
-    return [{name: value for name, value in STEP.items() if name not in names} | fields]
-
-
-FORMS: dict[str, object] = {
-    "no steps": [],
-    "version 1": first(),
-    "version 2": second(),
-    "version 2 with a step of the older form": plan(NUMBERED),
-    "the older form": [NUMBERED],
-    "version 2 as a decimal number": {**second(), "schema_version": 2.0},
-    "version 1 in an object": {"schema_version": 1, "steps": first()},
-    "version 1 under another name": {"schema_version": 1, "plan": first()},
-    "version 1 without a list of steps": {"schema_version": 1, "plan": {}},
-    "version 3": {"schema_version": 3, "steps": first()},
-    **{
-        f"version {version!r}": {"schema_version": version}
-        for version in (2.5, -1, 1_000_000, 1.2345678901234567e300, True, "2", [2])
-    },
-    "a step of version 1 beside one of the older form": [STEP, NUMBERED],
-    "steps without a version": {"steps": [{"step_id": "a", "description": "d"}]},
-    "steps of the older form without a version": {"steps": [NUMBERED]},
-    "an empty object": {},
-    "a version that is null": {"schema_version": None, "steps": [{"step_id": "a", "description": "d"}]},
-    "a plan under a name": {"plan": first()},
-    "a plan under one of two names": {"plan": "x", "workflow": first()},
-    "steps beside fields of a step": {"step_id": "x", "description": "d", "inputs": {}, "steps": first()},
-    "a plan beside steps": {"plan": first(), "steps": []},
-    "a plan beside steps that are null": {"plan": first(), "steps": None},
-    "a plan under three names": {"plan": {"plan": {"plan": first()}}},
-    "a plan under four names": {"plan": {"plan": {"plan": {"plan": first()}}}},
-    "version 2 under a name": {"plan": {"schema_version": 2, "steps": []}},
-    "a single step of version 1 without an id": {"description": "d", "name": "n", "inputs": {}},
-    "a single step of the older form without an id": {"description": "d", "tool": "n", "parameters": {}},
-    "ids that are whole numbers, or not": [
-        {**NUMBERED, "step_id": step_id} for step_id in (1, 1.0, 1.5, True)
-    ],
-    "an id of the older form beside inputs": [{**NUMBERED, "tool": "search", "inputs": {}}],
-}
-"""By name, documents of every form."""
-
-WRONG: dict[str, object] = {
-    "ids that are numbers": first(step_id=7, depends_on=[8]),
-    "an id under another name": without("step_id", id="a"),
-    "inputs as JSON in a text": first(inputs='{"q": 1}'),
-    "dependencies that are not strings": first(depends_on=["b", True, False]),
-    "steps that are not objects": ["a", []],
-    "a type that is misspelt": first(type="tol"),
-    "several missing fields": without("type", "inputs"),
-    "several unknown fields": first(args={}, descripton="d", zzz=1),
-    "a plan with an unknown field": {**second(), "objective": "x"},
-    "a plan without a goal": {"schema_version": 2, "steps": []},
-    "a plan without steps but with other fields": {"schema_version": 2, "goal": "g", "note": 1, "more": [1]},
-    "a timeout that is a text": second(timeout="5"),
-    "an id of blanks": second(step_id=" "),
-    "a plan without steps": {"goal": "g"},
-    "fields of a plan that have wrong types": {**second(), "created_at": 1, "can_modify": "yes"},
-    "unknown and empty values": second(output_path=[], status="done", expected_key=""),
-    "a name without a type": second(name="search"),
-    "an agent beside a tool": second(type="tool", name="search", agent="x"),
-    "inputs beside almost nothing": [{"step_id": "a", "inputs": {"q": 1}}],
-    "a step that lacks almost everything": {"plan": [{"step_id": "a"}]},
-    "a single step that is wrong": {"step_id": "a", "description": 1},
-    "numbers out of their range": plan(
-        *(thought(f"t{timeout}", timeout=timeout) for timeout in (0, -1, 1e308)),
-        *(thought(f"r{retries}", retries=retries) for retries in (-1, 101, 10**20)),
-    ),
-    "an error of the document and one of a step": {**second(status=1), "owner": 1},
-}
-"""By name, documents that break their schema."""
-
-
 def test_the_form_of_a_document_and_its_deviations_are_reported(snapshot: SnapshotAssertion) -> None:
-    assert findings_text(FORMS) == snapshot
-
-
-def test_a_document_of_any_form_becomes_a_workflow(snapshot: SnapshotAssertion) -> None:
-    reports = {name: validate_workflow(source) for name, source in FORMS.items()}
+    forms = stored(snapshot)
+    assert findings_text(forms) == snapshot
+    reports = {name: validate_workflow(source) for name, source in forms.items()}
     written = {name: dump_workflow(each.workflow) for name, each in reports.items() if each.ok}
-    assert "".join(f"# {name}\n{text}" for name, text in written.items()) == snapshot
+    assert "".join(f"# {name}\n{text}" for name, text in written.items()) == snapshot(name="workflows")
 
 
 def test_every_schema_error_has_a_message_at_its_path(snapshot: SnapshotAssertion) -> None:
-    assert findings_text(WRONG) == snapshot
-
-
-ODD_STEPS: list[dict[str, Any]] = [
-    {"step_id": ""},
-    {"step_id": [], "type": [], "name": "n"},
-    {"step_id": "a", "type": "tool", "name": ""},
-    {"step_id": "a", "type": "tol", "name": "n"},
-    {"step_id": 1.0, "tool": "t", "parameters": {"x": 1}, "dependencies": [2, 3.0, 2.5, "b", True]},
-    {"step_id": 1, "tool": ""},
-    {"step_id": 1, "tool": 5, "parameters": {"x": 1}},
-    {"step_id": True, "tool": "t"},
-    {"step_id": 1, "agent": "g"},
-    {"step_id": 1, "agent": "g", "tool": "t"},
-]
-ODD_FIELDS: list[Any] = [None, 1, "x", {}, [1, "a"]]
-ODD: dict[str, object] = {
-    **{f"a step {fields}": [{"description": "d", **fields}] for fields in ODD_STEPS},
-    "an agent": plan({"step_id": "a", "description": "d", "agent": "g"}),
-    "an agent beside a type": plan({"step_id": "a", "description": "d", "agent": "g", "type": "tool"}),
-    "items that are not steps": [1, {"step_id": "a"}, None, {"step_id": "b"}],
-    "a single step": {"plan": {"step_id": "a", "description": "d", "depends_on": ["b"]}},
-    **{
-        f"fields that are {wrong!r}": [
-            {"step_id": "a", "inputs": [wrong], "outputs": wrong, "depends_on": wrong},
-            {"step_id": 1, "parameters": [wrong], "dependencies": wrong},
-        ]
-        for wrong in ODD_FIELDS
-    },
-}
-"""By name, documents with steps that are wrong in themselves: only what is certain is reported."""
+    assert findings_text(stored(snapshot)) == snapshot
 
 
 def test_what_cannot_be_read_of_a_step_is_not_guessed(snapshot: SnapshotAssertion) -> None:
-    assert findings_text(ODD, Capabilities()) == snapshot
+    assert findings_text(stored(snapshot), Capabilities()) == snapshot
 
 
 def test_what_json_does_not_have_is_not_written() -> None:

@@ -46,14 +46,24 @@ def findings(source: object, capabilities: Capabilities | None = None) -> list[F
     return [*report.errors, *report.warnings]
 
 
-def stored(snapshot: SnapshotAssertion) -> dict[str, object]:
-    """The documents of a stored snapshot by their names: in that file, each is beside what is found in it.
+def stored_text(snapshot: SnapshotAssertion) -> str:
+    """The text of a stored snapshot, in which each input is beside its outcome: code has no list of them.
 
-    To add a case, write its name and its document there, and update the snapshot.
+    To add one, write it there, and update the snapshot.
     """
     place = snapshot.extension.get_location(test_location=snapshot.test_location, index=snapshot.index)
-    blocks = Path(place).read_text("utf-8").removeprefix("# ").split("\n\n# ")
+    return Path(place).read_text("utf-8")
+
+
+def stored(snapshot: SnapshotAssertion) -> dict[str, Any]:
+    """The documents of a stored snapshot by their names."""
+    blocks = stored_text(snapshot).removeprefix("# ").split("\n\n# ")
     return {name: json.loads(source) for name, source, *_ in (block.split("\n") for block in blocks)}
+
+
+def stored_lines(snapshot: SnapshotAssertion) -> list[str]:
+    """The lines of a stored snapshot that are inputs: outcomes are indented."""
+    return [line for line in stored_text(snapshot).splitlines() if not line.startswith("    ")]
 
 
 def findings_text(cases: Mapping[str, object], capabilities: Capabilities | None = None) -> str:

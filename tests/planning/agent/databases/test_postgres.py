@@ -17,6 +17,7 @@ from chat_server import ChatServer, says
 from cli_runs import run
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_findings import stored_lines
 from postgres_server import ESCAPED, PASSWORD, PostgresServer
 from postgres_shop import PostgresShop
 from run_cases import refusal
@@ -44,48 +45,13 @@ def database(shop: PostgresShop) -> Iterator[SqlDatabase]:
         yield database
 
 
-@pytest.mark.parametrize(
-    ("expression", "value"),
-    [
-        ("NULL", None),
-        ("true", True),
-        ("9223372036854775807", 9223372036854775807),
-        ("5::float8", 5),
-        ("1e300::float8", 1e300),
-        ("'NaN'::float8", "NaN"),
-        ("12.50::numeric(10, 2)", 12.5),
-        ("sum(9223372036854775807) OVER () + 1", 9223372036854775808),
-        ("12345678901234567.89", "12345678901234567.89"),
-        ("10::numeric / 3", 10 / 3),
-        ("'NaN'::numeric", "NaN"),
-        ("1e400::numeric + 0.5", "1" + "0" * 400 + ".5"),
-        ("'2024-01-02'::date", "2024-01-02"),
-        ("'infinity'::date", "infinity"),
-        ("'0044-03-15 BC'::date", "0044-03-15 BC"),
-        ("'2024-01-02 03:04:05.678'::timestamp", "2024-01-02 03:04:05.678"),
-        ("'24:00'::time", "24:00:00"),
-        ("'03:04+05:30'::timetz", "03:04:00+05:30"),
-        ("'1 year 2 days 03:00'::interval", "1 year 2 days 03:00:00"),
-        ("""'{"a": [1e400, null]}'::json""", '{"a": [1e400, null]}'),
-        ("""'{"b": 1}'::jsonb""", '{"b": 1}'),
-        (r"'\x00ff'::bytea", b"\x00\xff"),
-        ("'6D5C6993-117c-4aa8-ac98-bbf83c5cd122'::uuid", "6d5c6993-117c-4aa8-ac98-bbf83c5cd122"),
-        ("ARRAY['a', NULL, 'b,c']", ["a", None, "b,c"]),
-        ("ARRAY[[1, 2], [3, 4]]", [[1, 2], [3, 4]]),
-        ("ARRAY[1.5, 'NaN']::numeric[]", [1.5, "NaN"]),
-        ("ARRAY['2024-01-02', 'infinity']::date[]", ["2024-01-02", "infinity"]),
-        ("ARRAY[]::integer[]", []),
-        ("ARRAY['new', 'paid']::order_status[]", "{new,paid}"),
-        ("'paid'::order_status", "paid"),
-        ("ROW(1, 'a')", "(1,a)"),
-    ],
-)
-def test_a_value_is_as_json_or_sql_has_it(database: SqlDatabase, expression: str, value: object) -> None:
-    answer = database.execute(f"SELECT {expression} AS x")
-    assert (answer["error"], answer["data"]) == (None, [[value]])
-    assert type(answer["data"][0][0]) is type(value)
-    shown = value.hex() if isinstance(value, bytes) else value
-    assert json.loads(json.dumps(answer["data"], allow_nan=False, default=bytes.hex)) == [[shown]]
+def test_a_value_is_as_json_or_sql_has_it(database: SqlDatabase, snapshot: SnapshotAssertion) -> None:
+    told = ""
+    for expression in stored_lines(snapshot):
+        answer = database.execute(f"SELECT {expression} AS x")
+        told += f"{expression}\n    {answer['data'][0][0]!a}\n"
+        json.dumps(answer["data"], allow_nan=False, default=bytes.hex)
+    assert told == snapshot
 
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))

@@ -132,31 +132,11 @@ def test_a_tool_under_another_name_is_type_and_name_together(other: str, without
     assert errors(steps) == at(*(f"/{index}/{other}" for index in range(3)), hint=hint)
 
 
-def test_what_else_is_wrong_is_said_too() -> None:
-    steps = [renamed(step("a"), step_id="id") | {"id": 1}, step("b", "1"), step("c", "z", name="serch")]
-    assert errors(steps) == [
-        *at("/0/id", hint="did you mean step_id?"),
-        ("unknown_tool", "/2/name", "did you mean search?"),
-        ("unknown_dependency", "/2/depends_on/0", "the step ids are b, c"),
-        ("unknown_reference", "/2/inputs/q", "the step ids are b, c"),
-    ]
-
-
-def test_a_field_that_is_there_already_is_not_meant_by_another_name() -> None:
-    fields = "step_id, description, type, name, inputs, outputs, depends_on"
-    assert errors([{**STEPS[0], "id": "x"}]) == at("/0/id", hint=f"remove it; the fields are {fields}")
-    assert errors([{**STEPS[0], "tool": "x"}]) == at("/0/tool", hint=f"remove it; the fields are {fields}")
-
-
 @pytest.mark.parametrize("name", ["tasks", "nodes", "todos", "Steps", "dag", "result"])
 @pytest.mark.parametrize("around", [{}, {"goal": "g"}, {"schema_version": 2, "goal": "g"}], ids=len)
 def test_steps_under_another_name_are_one_error(name: str, around: dict[str, Any]) -> None:
     assert errors({**around, name: STEPS}) == at(f"/{name}", hint=FORM)
     assert errors({**around, name: {"goal": "g", "steps": STEPS}}) == at(f"/{name}", hint=FORM)
-
-
-def test_a_single_step_may_have_other_names() -> None:
-    assert errors(renamed(STEPS[0], step_id="id")) == at("/id", hint="did you mean step_id?")
 
 
 CARE = {

@@ -101,14 +101,6 @@ def test_a_statement_waits_for_a_thread(shop_path: Path, slow: Slow, monkeypatch
         assert answer(database, "SELECT 3")["data"] == [[1]]
 
 
-def test_a_thread_reads_one_statement_after_another(shop_path: Path, slow: Slow) -> None:
-    slow.may_end.set()
-    with SqlDatabase(shop_path) as database:
-        assert [answer(database, "SELECT 1")["data"] for _ in range(3)] == [[[1]]] * 3
-        assert slow.ended == set()
-    assert len(slow.ended) == 1
-
-
 def test_a_thread_at_work_ends_after_the_database_was_closed(shop_path: Path, slow: Slow) -> None:
     with SqlDatabase(shop_path, timeout=30) as database, ThreadPoolExecutor() as threads:
         first = threads.submit(answer, database, "SELECT 1")
@@ -439,12 +431,6 @@ def test_a_file_that_was_damaged_is_told_until_it_is_mended(tmp_path: Path, plac
         assert (damaged["code"], "is damaged, or not an SQLite" in damaged["error"]) == ("storage", True)
         path.write_bytes(good)
         assert database.execute("SELECT count(*) FROM long")["data"] == [[100_000]]
-
-
-def test_a_text_is_no_database(tmp_path: Path) -> None:
-    (tmp_path / "text.duckdb").write_text("hello " * 5000)
-    with SqlDatabase(tmp_path / "text.duckdb") as database:
-        assert "is damaged, or not an SQLite" in database.execute("SELECT 1")["error"]
 
 
 HOLD = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('ready', flush=True); sys.stdin.read()"

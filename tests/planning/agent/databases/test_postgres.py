@@ -378,15 +378,6 @@ def test_a_function_that_is_not_on_the_search_path_refuses_no_other_of_its_name(
         assert database.execute("SELECT other.lower('A')")["code"] == "parameter"
 
 
-def test_a_statement_leaves_the_session_as_it_was(shop: PostgresShop) -> None:
-    with opened(shop.reader) as database:
-        database.run("SELECT 1", 1)
-        connection = database._connection
-        assert connection is not None
-        assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-        assert connection.execute("SHOW statement_timeout").fetchall() == [("0",)]
-
-
 def test_a_model_is_asked_for_its_sql(shop: PostgresShop) -> None:
     sql = 'SELECT "Full Name" FROM customers ORDER BY id'
     with ChatServer(says("SELECT name FROM customers"), says(sql)) as server:

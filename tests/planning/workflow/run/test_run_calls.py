@@ -19,7 +19,6 @@ from run_cases import called, capable, flow, heard, plain_tool, plan_of, refusal
 from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import (
-    BaseTool,
     StorageUnavailable,
     Toolbox,
     ToolContext,
@@ -57,20 +56,6 @@ def add(left: int, right: int = 1) -> int:
 class Pair:
     left: int
     right: int = 1
-
-
-class Adder(BaseTool):
-    name = "adder"
-    description = "Adds."
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        told = {"sum": args["left"] + 1, "step": context["step_id"], "prompt": context["user_prompt"]}
-        return {"success": True, "data": told, "user_message": "There you are."}
-
-
-def test_a_tool_as_a_class_is_given_its_inputs_and_its_context() -> None:
-    made = outcome(called("a", tool="adder", inputs={"left": 1}), capable(Adder()), user_prompt="Add!")
-    assert made == {"sum": 2, "step": "a", "prompt": "Add!"}
 
 
 SPEC = ToolSpec("facts", {"one": Pair}, "facts_output", function=lambda kind, pair: {kind: pair.left})
@@ -127,7 +112,8 @@ async def whole(inputs: Mapping[str, Any]) -> list[str]:
 
 
 def with_context(inputs: Mapping[str, Any], context: ToolContext) -> Any:
-    return [dict(inputs), context.values["description"], dict(context.values["memory"])]
+    values = context.values
+    return [dict(inputs), dict(values["memory"]), *map(values.get, ("description", "step_id", "user_prompt"))]
 
 
 @pytest.mark.parametrize(
@@ -135,14 +121,14 @@ def with_context(inputs: Mapping[str, Any], context: ToolContext) -> Any:
     [
         (by_name, 6),
         (whole, ["left", "right"]),
-        (with_context, [{"left": 2, "right": 3}, "Do a", {"known": 1}]),
+        (with_context, [{"left": 2, "right": 3}, {"known": 1}, "Do a", "a", "Add!"]),
         (plain_tool("other", by_name), 6),
     ],
 )
 @pytest.mark.parametrize("kind", ["handler", "agent"])
 def test_handlers_and_agents_take_names_or_all_inputs(kind: str, function: Any, output: Any) -> None:
     step, capabilities = calling(kind, function, inputs={"left": 2, "right": 3})
-    assert outcome(step, capabilities, inputs={"known": 1}) == output
+    assert outcome(step, capabilities, inputs={"known": 1}, user_prompt="Add!") == output
 
 
 def task_and_context(task: str, context: ToolContext) -> str:

@@ -274,6 +274,8 @@ def crash(drawn: Drawn, at: int, session: Session, calls: Counter[str], dead: li
 
 # In stored sessions
 
+MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}
+
 
 def outcome(result: WorkflowResult) -> tuple[Any, ...]:
     values = dict(result.outputs), dict(result.memory), dict(result.errors)
@@ -288,6 +290,8 @@ def test_a_stored_run_goes_on_after_any_commit(drawn: Drawn, cuts: list[int], li
     for number, cut in enumerate(cuts):
         session = whole.fork(at=min(cut, whole.version - 1), session_id=f"cut{number}")
         newest = {each.step_id: each.status for each in session.select_all(StepRecord)}
+        if workflow := session.select_latest(Workflow):
+            assert plan_states(session) == [MARKS[step.status] for step in workflow.steps]
         calls: list[str] = []
         again = run_workflow(
             drawn.workflow, working(drawn.failing, calls.append), session=session, max_parallel=limit

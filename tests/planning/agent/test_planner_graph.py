@@ -108,8 +108,7 @@ def test_the_readable_part_of_an_answer_is_carried_out() -> None:
     [(ToolError("it is away"), "it is away"), (ValueError("secret"), "Tool '{}' encountered an error")],
 )
 @pytest.mark.parametrize(
-    ("place", "response"),
-    [("planner", {"query_results": []}), ("execute_queries", {}), ("respond", None)],
+    ("place", "response"), [("planner", {"query_results": []}), ("execute_queries", {}), ("respond", None)]
 )
 def test_failing_functions_are_errors(place: str, response: Any, failure: Exception, message: str) -> None:
     final = answered({"queries": ["badges"]}, **{place: Mock(side_effect=failure)})

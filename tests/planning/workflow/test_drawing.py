@@ -46,7 +46,7 @@ WORKFLOWS = {
             thought("bank", "open", status="failed"),
             thought("cash", "open", status="in_progress"),
             thought("close", "rates", "bank", "cash"),
-        ),
+        )
     ),
     "hostile": Workflow(steps=tuple(thought(text, description=text, agent=text) for text in HOSTILE)),
     "empty": Workflow(goal="Nothing to do"),

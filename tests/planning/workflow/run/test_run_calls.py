@@ -29,13 +29,7 @@ from planning.tools import (
 )
 from planning.tools.errors import RateLimitExceeded
 from planning.tools.rate_limit import RateLimiter
-from planning.workflow import (
-    Capabilities,
-    Workflow,
-    WorkflowError,
-    arun_workflow,
-    run_workflow,
-)
+from planning.workflow import Capabilities, Workflow, WorkflowError, arun_workflow, run_workflow
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import StepRecord

@@ -15,18 +15,7 @@ import pytest
 from hypothesis import given
 from json_runs import Colour, Page, Pair, Row
 from plan_findings import nested
-from run_cases import (
-    called,
-    capable,
-    flow,
-    heard,
-    json_values,
-    plan_notes,
-    refusal,
-    states,
-    thought,
-    told,
-)
+from run_cases import called, capable, flow, heard, json_values, plan_notes, refusal, states, thought, told
 from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import ToolResult
@@ -241,12 +230,7 @@ def items(result: WorkflowResult) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize(
     ("path", "value"),
-    [
-        (None, DATA),
-        (("Revenue", "2023"), 5),
-        (("Revenue", "2024"), None),
-        (("rows", "1", "id"), 8),
-    ],
+    [(None, DATA), (("Revenue", "2023"), 5), (("Revenue", "2024"), None), (("rows", "1", "id"), 8)],
 )
 def test_the_value_at_the_output_path_is_stored_under_the_key(path: Any, value: Any) -> None:
     result, _ = noting(called("a", tool="fetch", expected_key="key", output_path=path))

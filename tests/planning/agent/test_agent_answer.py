@@ -90,9 +90,8 @@ def test_without_valid_results_the_error_says_why(result: Any, more: dict[str, A
 
 
 def test_if_only_the_user_can_help_the_answer_is_the_question() -> None:
-    final = ended(
-        None, needs_user_input=True, input_request="Which year?", error="Tool x: no", user_message="no"
-    )
+    asks = {"needs_user_input": True, "input_request": "Which year?"}
+    final = ended(None, **asks, error="Tool x: no", user_message="no")
     assert final == {**DONE, "success": False, "answer": "Which year?", "error": None, "user_message": None}
 
 
@@ -153,9 +152,8 @@ def test_a_result_without_values_is_reviewed(result: Any, problem: str) -> None:
     assert is_doubtful(state(result))
     # 0 is as good an answer as any other number, unless a value is missing
     fine = {"reflection": {"reason": None, "kept": None}}
-    assert reviewing(None).run(state(result)) == (
-        fine if problem == ZERO else again(problem + COMPARE, result)
-    )
+    expected = fine if problem == ZERO else again(problem + COMPARE, result)
+    assert reviewing(None).run(state(result)) == expected
     missing = reviewing(lambda sql: [f"city has no 'x' in {sql}", "b has no 'y'"]).run(state(result))
     assert missing == again(f"{problem}: city has no 'x' in {COUNT}; b has no 'y'", result)
 
@@ -186,9 +184,8 @@ def test_results_are_reviewed_once_with_room_for_another(more: dict[str, Any], i
 def test_refused_results_are_not_kept_and_a_search_that_fails_changes_nothing() -> None:
     refused = state(rows([3]), validation_result=REFUSING)
     assert reviewing(None).run(refused) == again("a column is missing", rows([3]), REFUSING)
-    assert reviewing(Mock(side_effect=ValueError("secret"))).run(state(rows())) == again(
-        NO_ROWS + COMPARE, rows()
-    )
+    failing_search = reviewing(Mock(side_effect=ValueError("secret")))
+    assert failing_search.run(state(rows())) == again(NO_ROWS + COMPARE, rows())
 
 
 def written(*statements: str) -> Any:

@@ -302,11 +302,8 @@ def test_a_clarify_without_a_question_is_ignored(clarify: Any) -> None:
 def test_a_clarify_that_fails_is_logged_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
     assert written(COUNT, Mock(side_effect=ValueError("secret"))) == {"sql_query": COUNT}
     (record,) = caplog.records
-    assert (record.getMessage(), vars(record)["error"], record.exc_info) == (
-        "clarify_failed",
-        "ValueError",
-        None,
-    )
+    words = record.getMessage(), vars(record)["error"], record.exc_info
+    assert words == ("clarify_failed", "ValueError", None)
 
 
 KEYS = ["schema", "sql_query", "execution_result", "validation_result"]

@@ -82,10 +82,8 @@ def test_the_error_of_a_statement_goes_back_to_the_generator_and_into_its_prompt
         return f"SELECT {len(seen)}"
 
     final = graph_of(shop, write).invoke({"resolved_query": QUESTION})
-    first, second = failed = [
-        {"sql": "SELECT 1", "error": "no such column: a"},
-        {"sql": "SELECT 2", "error": "late"},
-    ]
+    failed = [{"sql": "SELECT 1", "error": "no such column: a"}, {"sql": "SELECT 2", "error": "late"}]
+    first, second = failed
     assert shown(final) == FINAL | {"sql_query": "SELECT 3", "iteration": 9, "attempts": failed}
     asked = f"{SYSTEM}\n\n{ASKED}"
     again = "{}\n\n{sql}\n\n{error}\nSend only the corrected SQL."

@@ -17,9 +17,8 @@ from planning.tools.ledger import tool_calls
 from session import Session
 
 REQUEST = "Please resend my badge"
-NO_PLAN = (
-    "no plan found; send one JSON object with tool_calls, needs_user_input, input_request, queries or intent"
-)
+FIELDS = "tool_calls, needs_user_input, input_request, queries or intent"
+NO_PLAN = f"no plan found; send one JSON object with {FIELDS}"
 ASKS = {"needs_user_input": True, "input_request": "Whose badge?"}
 
 

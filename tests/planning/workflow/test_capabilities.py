@@ -116,9 +116,8 @@ def test_handlers_and_agents_are_kept_as_they_were_given() -> None:
     def notify() -> None: ...
 
     later = functools.partial(search, limit=1)
-    capabilities = Capabilities(
-        handlers=[notify, LOOK, MAIL], agents={"writer": later, "facts": FACTS, "k": Mail}
-    )
+    agents = {"writer": later, "facts": FACTS, "k": Mail}
+    capabilities = Capabilities(handlers=[notify, LOOK, MAIL], agents=agents)
     assert capabilities.handlers == {"notify": notify, "look": LOOK, "mail": MAIL.as_tool}
     assert capabilities.agents == {"writer": later, "facts": FACTS.as_tool, "k": Mail}
 

@@ -100,9 +100,8 @@ def _lost_quotes(text: str) -> Iterator[str]:
 
 
 def _at_each(pattern: str, new: str) -> Callable[[str], Iterator[str]]:
-    return lambda text: (
-        text[: found.start()] + new + text[found.end() :] for found in re.finditer(pattern, text)
-    )
+    found = re.compile(pattern)
+    return lambda text: (text[: at.start()] + new + text[at.end() :] for at in found.finditer(text))
 
 
 def _around(text: str) -> Iterator[str]:

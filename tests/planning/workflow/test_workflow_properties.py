@@ -66,11 +66,8 @@ def workflows(draw: st.DrawFn, form: int = 2) -> Workflow:
 @st.composite
 def _steps(draw: st.DrawFn, form: int, step_id: str, earlier: list[str]) -> WorkflowStep:
     depends_on = draw(st.lists(st.sampled_from(earlier), unique=True)) if earlier else []
-    said: dict[str, Any] = {
-        "step_id": step_id,
-        "description": draw(odd_texts),
-        "depends_on": tuple(depends_on),
-    }
+    said: dict[str, Any] = {"step_id": step_id, "description": draw(odd_texts)}
+    said["depends_on"] = tuple(depends_on)
     kinds = {0: ["tool", "agent", ""], 1: ["tool", "handler"], 2: ["tool", "handler", "agent", ""]}[form]
     match draw(st.sampled_from(kinds)):
         case "agent":

@@ -305,15 +305,13 @@ def test_text_that_is_no_utf_8_is_read_as_far_as_it_is(tmp_path: Path) -> None:
     )
     with SqlDatabase(path) as database:
         assert database.execute("SELECT a FROM t")["data"] == [["A\ufffdB"], ["\ufffd\ufffd\ufffd"]]
-        assert tables_of(database) == (
-            "SQLite, 1 table\n\nt, 2 rows\n  a TEXT: 'A\ufffdB', '\ufffd\ufffd\ufffd'\n"
-        )
+        told = "SQLite, 1 table\n\nt, 2 rows\n  a TEXT: 'A\ufffdB', '\ufffd\ufffd\ufffd'\n"
+        assert tables_of(database) == told
 
 
 def test_views_that_never_end_do_not_hold_the_schema_up(tmp_path: Path) -> None:
-    path = make(
-        tmp_path / "v.db", f"CREATE VIEW v AS {ENDLESS}; CREATE TABLE t (a); INSERT INTO t VALUES (5)"
-    )
+    script = f"CREATE VIEW v AS {ENDLESS}; CREATE TABLE t (a); INSERT INTO t VALUES (5)"
+    path = make(tmp_path / "v.db", script)
     with SqlDatabase(path, timeout=SOON) as database, in_time():
         assert tables_of(database) == "SQLite, 1 table, 1 view\n\nview v\n  x\n\nt, 1 row\n  a: 5\n"
         assert (database.execute("SELECT * FROM v")["error"]) == LATE
@@ -340,8 +338,7 @@ def test_a_table_of_a_module_that_is_not_there_is_told_and_the_others_are_read(t
         "'CREATE VIRTUAL TABLE m USING csv(filename=''/etc/passwd'')')",
     )
     with SqlDatabase(path) as database:
-        assert tables_of(database) == (
-            "SQLite, 2 tables\n\nt, 1 row\n  a: 1\n\nm\n  (its columns cannot be read)\n"
-        )
+        told = "SQLite, 2 tables\n\nt, 1 row\n  a: 1\n\nm\n  (its columns cannot be read)\n"
+        assert tables_of(database) == told
         assert database.execute("SELECT a FROM t")["data"] == [[1]]
         assert str(database.execute("SELECT * FROM m")["error"]).startswith("no such module: csv")

@@ -37,9 +37,8 @@ class Stars:
 def asked(answer: Any) -> dict[str, Any]:
     """The final state of a question to a database that answers this."""
     stars: Database = Stars(answer)
-    final: dict[str, Any] = build_text_to_sql_graph(stars, lambda: COUNT).invoke(
-        {"resolved_query": "How many?"}
-    )
+    graph = build_text_to_sql_graph(stars, lambda: COUNT)
+    final: dict[str, Any] = graph.invoke({"resolved_query": "How many?"})
     return final
 
 

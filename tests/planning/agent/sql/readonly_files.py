@@ -36,10 +36,7 @@ def settle(path: Path) -> None:
 def state(folder: Path) -> dict[str, tuple[str, int]]:
     """What a folder holds: the content of each file, and when it was written."""
     return {
-        str(path.relative_to(folder)): (
-            hashlib.sha256(path.read_bytes()).hexdigest(),
-            path.stat().st_mtime_ns,
-        )
+        str(path.relative_to(folder)): (hashlib.sha256(path.read_bytes()).digest(), path.stat().st_mtime_ns)
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }

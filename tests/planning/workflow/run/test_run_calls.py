@@ -163,9 +163,8 @@ ABSENT = [
 
 
 def test_what_does_not_exist_is_an_error_of_its_step() -> None:
-    capabilities = Capabilities(
-        tools={"add": add, "bare": None}, handlers={"toolset": add}, agents={"toolsmith": add}
-    )
+    tools = {"add": add, "bare": None}
+    capabilities = Capabilities(tools=tools, handlers={"toolset": add}, agents={"toolsmith": add})
     result = run_workflow(flow(*ABSENT, thought("z")), capabilities)
     messages = {
         "a": "no tool is named 'ad'; did you mean add?",
@@ -184,9 +183,8 @@ def test_inputs_that_the_tool_refuses_fail_before_the_call_with_words_for_the_us
         calls.append(left)
 
     error = outcome(called("a", inputs={"left": "two", "wrong": 1}), capable(work=note))
-    problems = (
-        "2 problems:\n- left: expected an integer, got a string\n- wrong: unknown field; the fields are left"
-    )
+    problems = "2 problems:\n- left: expected an integer, got a string\n"
+    problems += "- wrong: unknown field; the fields are left"
     assert error == told(f"Refused, nothing changed. {problems}", "parameter", problems)
     assert calls == []
 

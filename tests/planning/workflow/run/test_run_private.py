@@ -123,9 +123,8 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: Opened) -> Non
         called("check", "a", done_check="card", tool="same"),
         called("public", "skipped", tool="same", inputs={"value": 1}),
     )  # fmt: skip
-    result = run_workflow(
-        workflow, capable(vault({"card": SECRET}), same=same, broken=broken), session=file()
-    )
+    tools = capable(vault({"card": SECRET}), same=same, broken=broken)
+    result = run_workflow(workflow, tools, session=file())
     assert result.outputs["deep"] == [{"x": f"it is {SECRET}"}]
     assert result.outputs["skipped"] == SECRET
     assert dict(result.memory) == {"card": SECRET, "copy": {"card": SECRET}}
@@ -140,9 +139,8 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: Opened) -> Non
 
 def test_a_tool_that_keeps_its_inputs_in_the_session_is_not_given_private_data(file: Opened) -> None:
     keeps = plain_tool("keeps", same, publishes="value")
-    workflow = flow(
-        called("a", tool="vault"), called("b", "a", tool="keeps", inputs={"value": "${a.output}"})
-    )
+    given = {"value": "${a.output}"}
+    workflow = flow(called("a", tool="vault"), called("b", "a", tool="keeps", inputs=given))
     result = run_workflow(workflow, capable(vault({"card": SECRET}), keeps), session=file())
     message = (
         "keeps keeps its inputs in the session, and these are private, which the session's store must "

@@ -274,7 +274,7 @@ def crash(drawn: Drawn, at: int, session: Session, calls: Counter[str], dead: li
 
 # In stored sessions
 
-MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}
+SHOWN = {"pending": ["pending", "blocked"], "in_progress": ["in_progress"], "completed": ["done"]}
 
 
 def outcome(result: WorkflowResult) -> tuple[Any, ...]:
@@ -291,11 +291,11 @@ def test_a_stored_run_goes_on_after_any_commit(drawn: Drawn, cuts: list[int], li
         session = whole.fork(at=min(cut, whole.version - 1), session_id=f"cut{number}")
         newest = {each.step_id: each.status for each in session.select_all(StepRecord)}
         if workflow := session.select_latest(Workflow):
-            assert plan_states(session) == [MARKS[step.status] for step in workflow.steps]
+            both = zip(workflow.steps, plan_states(session), strict=True)
+            assert all(shown in SHOWN.get(step.status, ["blocked"]) for step, shown in both)
         calls: list[str] = []
-        again = run_workflow(
-            drawn.workflow, working(drawn.failing, calls.append), session=session, max_parallel=limit
-        )
+        tools = working(drawn.failing, calls.append)
+        again = run_workflow(drawn.workflow, tools, session=session, max_parallel=limit)
         assert not [each for each in calls if newest.get(each) == "completed"]
         assert outcome(again) == outcome(alone)
         assert len(session.select_all(WorkflowRun)) == 1

@@ -34,10 +34,8 @@ def run(inputs: Mapping[str, Any], prompt: str = "", **outputs: Any) -> tuple[li
 
     steps = [called(step_id, tool=f"give_{step_id}") for step_id in outputs]
     steps.append(thought("take", *outputs, type="handler", name="take", inputs=inputs))
-    tools = {
-        f"give_{name}": lambda value=value: ToolResult(True, "Done.", value)
-        for name, value in outputs.items()
-    }
+    given = outputs.items()
+    tools = {f"give_{name}": lambda it=it: ToolResult(True, "Done.", it) for name, it in given}
     capabilities = Capabilities(tools=tools, handlers={"take": take})
     result = run_workflow(flow(*steps, thought("later", "take")), capabilities, user_prompt=prompt)
     return seen, result.errors.get("take")

@@ -457,9 +457,7 @@ def test_ctrl_c_stops_a_run_cleanly_and_it_can_go_on() -> None:
     assert len(session.select_all(WorkflowRun)) == 1
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"parameters": FreeModel(), "publishes": "own"}], ids=["plain", "own"]
-)
+@pytest.mark.parametrize("options", [{}, {"parameters": FreeModel(), "publishes": "own"}], ids=len)
 def test_a_tool_that_must_not_be_called_twice_and_ends_the_process_is_not_called_again(options: Any) -> None:
     calls: list[int] = []
 

@@ -321,9 +321,8 @@ def test_an_output_may_take_32_mb_and_no_more() -> None:
     most = "x" * (32_000_000 - getsizeof(""))
     tools = {"a": lambda: most, "b": lambda: [most[:-100]], "c": lambda: most + "x"}
     result = run_workflow(flow(*(called(name, tool=name) for name in tools)), capable(**tools))
-    message = (
-        "c returned more than 32 MB, which is too much to keep; let it store its data and return where it is"
-    )
+    message = "c returned more than 32 MB, which is too much to keep"
+    message += "; let it store its data and return where it is"
     assert dict(result.errors) == {"c": told(message, "too_large")}
 
 

@@ -191,9 +191,8 @@ def fitting(schema: dict[str, Any], root: dict[str, Any]) -> st.SearchStrategy[A
                 min_size=schema.get("minLength", 0),
                 max_size=schema.get("maxLength", 9),
             )
-    return {"integer": st.integers(), "boolean": st.booleans(), "number": st.floats(allow_nan=False)}[
-        schema["type"]
-    ]
+    kinds = {"integer": st.integers(), "boolean": st.booleans(), "number": st.floats(allow_nan=False)}
+    return kinds[schema["type"]]
 
 
 @given(st.data(), st.sampled_from([1, 2]))

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from time import monotonic, sleep
@@ -19,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_findings import stored_lines
 from postgres_server import ESCAPED, PASSWORD, PostgresServer
-from postgres_shop import PostgresShop
+from psycopg.sql import SQL, Identifier
 from run_cases import refusal
 from syrupy.assertion import SnapshotAssertion
 
@@ -30,8 +31,51 @@ from planning.tools import StorageUnavailable
 
 pytestmark = pytest.mark.postgres
 
+SHOP = Path(__file__).with_name("postgres_shop.sql").read_text(encoding="utf-8")
+STATE = Path(__file__).with_name("postgres_state.sql").read_text(encoding="utf-8")
+NUMBERS = count(1)
 ERRORS: dict[str, str] = json.loads(Path(__file__).with_name("postgres_errors.json").read_text())
 LOST = "the server cannot be reached, or has ended the connection: check whether it runs, and try again"
+
+
+class PostgresShop:
+    """A database of its own on a server, with its addresses for a reader and for a superuser."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        name = f"shop_{next(NUMBERS)}"
+        with psycopg.connect(server.conninfo, autocommit=True) as connection:
+            connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'reader'").fetchall():
+                connection.execute(SQL("CREATE ROLE reader LOGIN PASSWORD {}").format(PASSWORD))
+        self.reader, self.owner = (
+            f"postgresql://{role}:{ESCAPED}@127.0.0.1:{server.port}/{name}" for role in ("reader", "planning")
+        )
+        self.shown = f"postgresql://127.0.0.1:{server.port}/{name}"
+        self.change(SHOP)
+
+    def change(self, statements: str) -> None:
+        with psycopg.connect(self.owner, autocommit=True) as connection:
+            connection.execute(statements.encode())
+
+    def state(self) -> list[Any]:
+        """All that statements could have changed: rows, the catalogue, settings, locks and files."""
+        with psycopg.connect(self.owner) as connection:
+            tables = connection.execute(
+                "SELECT format('SELECT %L, t::text FROM %I.%I AS t ORDER BY 2', relname, nspname, relname)"
+                " FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace"
+                " WHERE relkind IN ('r', 'm') AND nspname IN ('public', 'other') ORDER BY 1"
+            ).fetchall()
+            rows = [connection.execute(query.encode()).fetchall() for (query,) in tables]
+            return [*rows, *connection.execute(STATE).fetchall()]
+
+    @contextmanager
+    def witness(self, address: str) -> Iterator[psycopg.Connection[Any]]:
+        """Another connection of a role, which listens, and is still there at the end."""
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("LISTEN canary")
+            yield connection
+            assert connection.execute("SELECT 1").fetchall() == [(1,)]
+            assert not [*connection.notifies(timeout=0)]
 
 
 @pytest.fixture(scope="module")

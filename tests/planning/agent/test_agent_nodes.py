@@ -51,23 +51,18 @@ def done(action: str, answer: Any, **more: Any) -> dict[str, Any]:
 
 
 def failed(action: str, error: str, message: str | None = None, result: Any = None) -> dict[str, Any]:
-    return {
-        "tool_calls": [{"success": False, "tool": action, "result": result, "error": error}],
-        "error": f"Tool {action}: {error}",
-        "user_message": error if message is None else message,
-    }
+    call = {"success": False, "tool": action, "result": result, "error": error}
+    message = error if message is None else message
+    return {"tool_calls": [call], "error": f"Tool {action}: {error}", "user_message": message}
 
 
 @pytest.mark.parametrize(
     ("action", "answer"), [("get_schema", ""), ("execute_sql", rows()), ("validate_results", False)]
 )
 def test_a_result_is_stored_under_its_key_and_clears_an_old_error(action: str, answer: Any) -> None:
-    assert done(action, answer, error="Tool execute_sql: no such column", user_message="no") == {
-        "tool_calls": [{"success": True, "tool": action, "result": answer, "error": None}],
-        ACTIONS[action][0]: answer,
-        "error": None,
-        "user_message": None,
-    }
+    call = {"success": True, "tool": action, "result": answer, "error": None}
+    update = {"tool_calls": [call], ACTIONS[action][0]: answer, "error": None, "user_message": None}
+    assert done(action, answer, error="Tool execute_sql: no such column", user_message="no") == update
 
 
 @pytest.mark.parametrize("action", ["generate_sql", "complete", "", "drop_tables", None, 5, ["get_schema"]])
@@ -120,12 +115,9 @@ def test_a_failing_statement_is_rewritten(
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_tool_that_needs_the_user_ends_it_with_its_question(action: str) -> None:
-    assert done(action, UserInputNeeded("it lacks a year", "Which year?")) == {
-        **failed(action, "it lacks a year"),
-        "needs_user_input": True,
-        "input_request": "Which year?",
-        "is_complete": True,
-    }
+    asks = {"needs_user_input": True, "input_request": "Which year?", "is_complete": True}
+    made = done(action, UserInputNeeded("it lacks a year", "Which year?"))
+    assert made == failed(action, "it lacks a year") | asks
 
 
 @pytest.mark.parametrize(
@@ -233,12 +225,8 @@ def written(generator: Any, clarify: Any = None, **more: Any) -> Any:
 
 def unwritten(error: str, message: str | None = None, *, is_over: bool = False) -> dict[str, Any]:
     message = error if message is None else message
-    return {
-        "error": f"Tool generate_sql: {error}",
-        "user_message": message,
-        "attempts": [{"sql": None, "error": message}],
-        "is_complete": is_over,
-    }
+    told = {"error": f"Tool generate_sql: {error}", "user_message": message, "is_complete": is_over}
+    return told | {"attempts": [{"sql": None, "error": message}]}
 
 
 def slow(seconds: float, *, is_over: bool = False) -> dict[str, Any]:

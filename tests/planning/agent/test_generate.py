@@ -83,15 +83,11 @@ def test_the_error_of_a_statement_goes_back_to_the_generator_and_into_its_prompt
 
     final = graph_of(shop, write).invoke({"resolved_query": QUESTION})
     failed = [{"sql": "SELECT 1", "error": "no such column: a"}, {"sql": "SELECT 2", "error": "late"}]
-    first, second = failed
     assert shown(final) == FINAL | {"sql_query": "SELECT 3", "iteration": 9, "attempts": failed}
     asked = f"{SYSTEM}\n\n{ASKED}"
     again = "{}\n\n{sql}\n\n{error}\nSend only the corrected SQL."
-    assert seen == [
-        (asked, None, 0),
-        (again.format(asked, **first), "no such column: a", 1),
-        (again.format(asked, **second), "late", 2),
-    ]
+    errors = [(again.format(asked, **each), each["error"], at) for at, each in enumerate(failed, 1)]
+    assert seen == [(asked, None, 0), *errors]
 
 
 def test_the_prompt_of_a_generator_is_within_the_graphs_limit() -> None:

@@ -155,10 +155,8 @@ def test_a_server_that_is_away_is_asked_twice(answer: Reply) -> None:
 
 def test_the_most_tokens_of_an_answer_are_sent_and_a_prompt_limit_cuts_the_schema() -> None:
     long = SCHEMA + "x" * 100_000
-    with (
-        ChatServer(says(SQL)) as server,
-        OpenAIChat("local", server.url, prompt_limit=4_000, max_tokens=1) as chat,
-    ):
+    limits: dict[str, Any] = {"prompt_limit": 4_000, "max_tokens": 1}
+    with ChatServer(says(SQL)) as server, OpenAIChat("local", server.url, **limits) as chat:
         assert chat(QUESTION, long) == SQL
     [request] = server.requests
     sent = prompt_messages(QUESTION, long, limit=4_000)

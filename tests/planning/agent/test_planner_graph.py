@@ -55,11 +55,8 @@ def done(data: Any) -> dict[str, Any]:
 
 FIND_ADA = call("lookup", name="Ada")
 ADA = done({"name": "Ada", "badge": 7})
-NOTHING: dict[str, Any] = {
-    "tool_results": {},
-    "needs_user_input": False,
-    **dict.fromkeys(("query_results", "input_request", "intent", "error")),
-}
+NOTHING: dict[str, Any] = dict.fromkeys(("query_results", "input_request", "intent", "error"))
+NOTHING |= {"tool_results": {}, "needs_user_input": False}
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,9 @@ from planning.workflow.failures import StepFailure
 from planning.workflow.run.records import StepChanged, StepRecord
 from session import Session, Snapshot
 
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    SCALARS | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
@@ -109,12 +110,9 @@ class Bench:
 
     @property
     def tools(self) -> Capabilities:
-        return capable(
-            *(
-                plain_tool(name, self._noting(name, function), idempotent=name != "mail")
-                for name, function in self.functions.items()
-            )
-        )
+        functions = self.functions.items()
+        made = (plain_tool(name, self._noting(name, it), idempotent=name != "mail") for name, it in functions)
+        return capable(*made)
 
     def _noting(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)

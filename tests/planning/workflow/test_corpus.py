@@ -81,10 +81,10 @@ def check_findings(case: Case, report: Report) -> None:
 
 def of_the_plan(report: Report) -> list[tuple[str, str, str, str, int]]:
     """The findings but those of the text, without their places."""
+    found = [each for each in (*report.errors, *report.warnings) if each.category is not Category.JSON]
+    places = (-1 if each.step_index is None else each.step_index for each in found)
     return sorted(
-        (each.code, each.pointer, each.message, each.hint, -1 if each.step_index is None else each.step_index)
-        for each in report.errors + report.warnings
-        if each.category is not Category.JSON
+        (it.code, it.pointer, it.message, it.hint, at) for it, at in zip(found, places, strict=True)
     )
 
 

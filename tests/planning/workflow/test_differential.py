@@ -46,10 +46,8 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[-+.\w]+')
 
 
 def tokens(text: str) -> list[Token]:
-    return [
-        Token(part[0][0] if part[0][0] in '"[]{},:' else "w", part.start(), part.end())
-        for part in _TOKEN.finditer(text)
-    ]
+    found = ((part[0][0], *part.span()) for part in _TOKEN.finditer(text))
+    return [Token(kind if kind in '"[]{},:' else "w", start, end) for kind, start, end in found]
 
 
 def _swap(text: str, token: Token, new: str) -> str:

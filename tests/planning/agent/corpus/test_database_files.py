@@ -290,19 +290,15 @@ def test_names_and_values_that_mean_harm_are_only_named(tmp_path: Path, snapshot
         schema = tables_of(database)
         assert all(line.isprintable() for line in schema.split("\n"))
         assert schema == snapshot
-        answers = [
-            database.execute(sql)
-            for sql in ("SELECT * FROM nothing_near", "SELECT nothing_near FROM [\u202eelbat]")
-        ]
+        statements = "SELECT * FROM nothing_near", "SELECT nothing_near FROM [\u202eelbat]"
+        answers = [database.execute(sql) for sql in statements]
         assert all(str(answer["error"]).isprintable() for answer in answers)
         assert "".join(f"{answer['error']}\n" for answer in answers) == snapshot(name="errors")
 
 
 def test_text_that_is_no_utf_8_is_read_as_far_as_it_is(tmp_path: Path) -> None:
-    path = make(
-        tmp_path / "t.db",
-        "CREATE TABLE t (a TEXT); INSERT INTO t VALUES (CAST(x'41ff42' AS TEXT)), (CAST(x'eda080' AS TEXT))",
-    )
+    values = "(CAST(x'41ff42' AS TEXT)), (CAST(x'eda080' AS TEXT))"
+    path = make(tmp_path / "t.db", f"CREATE TABLE t (a TEXT); INSERT INTO t VALUES {values}")
     with SqlDatabase(path) as database:
         assert database.execute("SELECT a FROM t")["data"] == [["A\ufffdB"], ["\ufffd\ufffd\ufffd"]]
         told = "SQLite, 1 table\n\nt, 2 rows\n  a TEXT: 'A\ufffdB', '\ufffd\ufffd\ufffd'\n"

@@ -254,12 +254,8 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def cases(*kinds: str) -> pytest.MarkDecorator:
-    found = [
-        pytest.param(dialect, case, id=f"{dialect}-{case.name}")
-        for dialect, corpus in CORPORA.items()
-        for kind in kinds
-        for case in getattr(corpus, kind)
-    ]
+    of_kinds = [(name, getattr(each, kind)) for name, each in CORPORA.items() for kind in kinds]
+    found = [pytest.param(name, case, id=f"{name}-{case.name}") for name, each in of_kinds for case in each]
     return pytest.mark.parametrize(("asked", "case"), found, indirect=["asked"], scope="module")
 
 

@@ -375,10 +375,8 @@ def test_the_connection_alone_writes_nothing(folder: Path, sql: str, monkeypatch
 
 
 def test_times_in_a_time_zone_are_read_in_this_process_too(database: SqlDatabase) -> None:
-    assert database.execute("SELECT seen, id FROM customers ORDER BY id")["data"] == [
-        ["2024-01-02 03:04:05+00", 1],
-        [None, 2],
-    ]
+    data = database.execute("SELECT seen, id FROM customers ORDER BY id")["data"]
+    assert data == [["2024-01-02 03:04:05+00", 1], [None, 2]]
 
 
 def test_the_schema_of_a_shop(database: SqlDatabase, folder: Path, snapshot: SnapshotAssertion) -> None:

@@ -308,10 +308,9 @@ def test_names_are_quoted_where_postgresql_needs_it(postgres: PostgresServer) ->
             '  "Order" integer -> "Tracks"."TrackId"\n  ok integer\n  "a""b" text\n'
         )
         statements = ("SELECT TrackId FROM Tracks", 'SELECT TrackId FROM "Tracks"')
-        assert [database.execute(statement)["error"] for statement in statements] == [
-            'no such table: tracks; did you mean "Tracks"?',
-            'no such column: trackid; did you mean "TrackId", of Tracks?',
-        ]
+        told = [database.execute(statement)["error"] for statement in statements]
+        assert told[0] == 'no such table: tracks; did you mean "Tracks"?'
+        assert told[1] == 'no such column: trackid; did you mean "TrackId", of Tracks?'
 
 
 def test_a_database_without_tables_for_the_role(postgres: PostgresServer) -> None:

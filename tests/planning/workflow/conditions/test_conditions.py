@@ -246,10 +246,8 @@ def test_near_the_end_of_the_stack_the_answer_is_no_or_a_refusal() -> None:
     frame, depth = sys._getframe(), 0
     while frame.f_back:
         frame, depth = frame.f_back, depth + 1
-    assert {dive(sys.getrecursionlimit() - depth - room) for room in range(20, 100, 20)} <= {
-        "False",
-        "the condition is nested too deeply; shorten it",
-    }
+    answers = {dive(sys.getrecursionlimit() - depth - room) for room in range(20, 100, 20)}
+    assert answers <= {"False", "the condition is nested too deeply; shorten it"}
 
 
 SIGNS = "()[]{}.,:+-*/%<>=!&|^~@#'\"\\ \n\0\u00e9\ud800"

@@ -154,12 +154,8 @@ class Refused(ToolError):
         return "That is closed on Sundays."
 
 
-ABSENT = [
-    called("a", tool="ad"),
-    called("b", tool="bare"),
-    thought("c", type="handler", name="add"),
-    thought("d", agent="toolsmit"),
-]
+ABSENT = [called("a", tool="ad"), called("b", tool="bare"), thought("c", type="handler", name="add")]
+ABSENT.append(thought("d", agent="toolsmit"))
 
 
 def test_what_does_not_exist_is_an_error_of_its_step() -> None:
@@ -250,12 +246,8 @@ def test_what_may_pass_by_itself_is_tried_again_and_every_attempt_is_recorded(fa
     assert run(failure, failure, retries=3, returns_private_data=True)[:2] == (3, 3)
     calls, output, records, notes = run(failure, failure, retries=3)
     assert (calls, output, notes) == (3, 3, ("3",))
-    assert [(each.status, each.attempt, each.called) for each in records] == [
-        ("in_progress", 1, True),
-        ("in_progress", 2, True),
-        ("in_progress", 3, True),
-        ("completed", 3, True),
-    ]
+    attempts = [("in_progress", number, True) for number in (1, 2, 3)]
+    assert [(it.status, it.attempt, it.called) for it in records] == [*attempts, ("completed", 3, True)]
 
 
 @pytest.mark.parametrize("failure", LASTING)
@@ -274,11 +266,8 @@ def test_after_the_last_attempt_the_last_failure_is_the_error(retries: int) -> N
 def test_a_step_whose_tool_is_not_idempotent_is_never_tried_again(failure: Any) -> None:
     calls, error, records, _ = run(failure, retries=5, idempotent=False)
     assert (calls, error.code) == (1, "storage")
-    assert [(each.status, each.attempt, each.called) for each in records] == [
-        ("in_progress", 1, False),
-        ("in_progress", 1, True),
-        ("failed", 1, True),
-    ]
+    begun = ("in_progress", 1, False), ("in_progress", 1, True)
+    assert [(it.status, it.attempt, it.called) for it in records] == [*begun, ("failed", 1, True)]
 
 
 @pytest.mark.parametrize(
@@ -401,12 +390,8 @@ def test_steps_that_never_wait_keep_nobody_else_from_running() -> None:
     async def busy() -> None:
         return None
 
-    kinds: list[dict[str, Any]] = [
-        {"type": "tool", "name": "busy"},
-        {},
-        {"done_check": "True"},
-        {"type": "tool", "name": "nobody", "on_failure": "continue"},
-    ]
+    tool = {"type": "tool", "name": "busy"}
+    kinds = [tool, {}, {"done_check": "True"}, {**tool, "name": "nobody", "on_failure": "continue"}]
     steps = [thought("s0"), *(thought(f"s{n}", f"s{n - 1}", **kinds[n % 4]) for n in range(1, 200))]
 
     async def scene() -> None:

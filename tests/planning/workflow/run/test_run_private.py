@@ -197,10 +197,8 @@ UNKEPT = "'${a.output}' has no value: the output of step a is not known; store i
     ("key", "output", "errors"), [("card", {"pin": 1}, {}), (None, None, {"b": told(UNKEPT)})]
 )
 def test_of_a_private_step_only_its_stored_value_goes_on(key: str | None, output: Any, errors: Any) -> None:
-    steps = flow(
-        called("a", tool="vault", expected_key=key),
-        called("b", "a", tool="same", inputs={"value": "${a.output}"}),
-    )
+    uses = called("b", "a", tool="same", inputs={"value": "${a.output}"})
+    steps = flow(called("a", tool="vault", expected_key=key), uses)
     first = run_workflow(steps, capable(vault({"pin": 1}), same=lambda value: {"success": False}))
     again = run_workflow(steps, capable(vault(AssertionError()), same=same), session=restored(first.session))
     assert (again.outputs.get("b"), dict(again.errors)) == (output, errors)

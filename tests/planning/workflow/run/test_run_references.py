@@ -329,10 +329,8 @@ UNKEPT = "'{}' has no value: only find.output.hits.2 was kept; refer to that"
     ],
 )
 def test_what_a_skipped_step_did_not_keep_is_missing_and_never_made_up(reference: str, message: str) -> None:
-    steps = [
-        called("b", "find", tool="note", inputs={"value": f"It is {reference}."}),
-        called("c", "find", tool="note", inputs={"value": "${find.output.hits[2].url}"}),
-    ]
+    texts = {"b": f"It is {reference}.", "c": "${find.output.hits[2].url}"}
+    steps = [called(each, "find", tool="note", inputs={"value": text}) for each, text in texts.items()]
     result, calls = noting(HITS, *steps, inputs={"hit": {"url": "x"}})
     assert (calls, dict(result.outputs), dict(result.errors)) == (["x"], {"c": "x"}, {"b": told(message)})
 

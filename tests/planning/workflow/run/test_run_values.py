@@ -71,11 +71,8 @@ def test_a_tool_cannot_change_what_was_kept(
         snapshots.append(session.snapshot())
         inside(value).append(2)
 
-    workflow = flow(
-        called("a", tool="produce", expected_key="key"),
-        called("b", "a", tool="change"),
-        called("c", "b", tool="echo", inputs={"value": "${a.output}"}),
-    )
+    produced, echoed = called("a", tool="produce", expected_key="key"), {"value": "${a.output}"}
+    workflow = flow(produced, called("b", "a", tool="change"), called("c", "b", tool="echo", inputs=echoed))
     tools = capable(produce=lambda: done(value), echo=done, change=change)
     result = run_workflow(workflow, tools, session=session)
     assert dict(result.errors) == {}

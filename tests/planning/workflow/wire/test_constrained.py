@@ -186,11 +186,8 @@ def fitting(schema: dict[str, Any], root: dict[str, Any]) -> st.SearchStrategy[A
         case "string" if "pattern" in schema:
             return st.from_regex(schema["pattern"].removesuffix("$") + r"\Z")
         case "string":
-            return st.text(
-                st.sampled_from('ab \n"{é'),
-                min_size=schema.get("minLength", 0),
-                max_size=schema.get("maxLength", 9),
-            )
+            bounds = {"min_size": schema.get("minLength", 0), "max_size": schema.get("maxLength", 9)}
+            return st.text(st.sampled_from('ab \n"{é'), **bounds)
     kinds = {"integer": st.integers(), "boolean": st.booleans(), "number": st.floats(allow_nan=False)}
     return kinds[schema["type"]]
 

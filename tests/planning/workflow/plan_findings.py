@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from ast import literal_eval
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,16 @@ def stored(snapshot: SnapshotAssertion) -> dict[str, Any]:
 def stored_lines(snapshot: SnapshotAssertion) -> list[str]:
     """The lines of a stored snapshot that are inputs: outcomes are indented."""
     return [line for line in stored_text(snapshot).splitlines() if not line.startswith("    ")]
+
+
+def stored_values(snapshot: SnapshotAssertion) -> list[Any]:
+    """The same as values, of which Python prints the lines."""
+    return [literal_eval(line) for line in stored_lines(snapshot)]
+
+
+def with_outcomes(values: Iterable[Any], outcome: Callable[[Any], object]) -> str:
+    """Each value in a line, and below it what comes of it, as a stored snapshot has them."""
+    return "".join(f"{value!a}\n    {outcome(value)}\n" for value in values)
 
 
 def findings_text(cases: Mapping[str, object], capabilities: Capabilities | None = None) -> str:

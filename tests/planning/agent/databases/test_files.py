@@ -21,6 +21,7 @@ from unittest.mock import Mock
 import duckdb
 import pytest
 from agent_samples import failing
+from plan_findings import stored_values, with_outcomes
 from readonly_files import COUNTING, descriptors, make, settle, state, until
 from run_cases import refusal
 from syrupy.assertion import SnapshotAssertion
@@ -185,42 +186,14 @@ def test_without_its_package_a_database_says_what_to_install(
         assert answer(database, "SELECT 1") == failing(error, "storage")
 
 
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ("shop.db", ("sqlite", "shop.db")),
-        (Path("a/shop.db"), ("sqlite", str(Path("a/shop.db")))),
-        ("a/shop.duckdb", ("duckdb", "a/shop.duckdb")),
-        ("shop.DDB", ("duckdb", "shop.DDB")),
-        ("sqlite:///shop.duckdb", ("sqlite", "shop.duckdb")),
-        ("sqlite:////data/shop.db", ("sqlite", "/data/shop.db")),
-        ("duckdb:///shop.db", ("duckdb", "shop.db")),
-        ("what?.db", ("sqlite", "what?.db")),
-        ("postgresql://me@h:1/d?sslmode=require", ("postgres", "postgresql://me@h:1/d?sslmode=require")),
-        ("postgres:///d", ("postgres", "postgres:///d")),
-        ("./a b://c.db", ("sqlite", "./a b://c.db")),
-    ],
-)
-def test_a_source_is_a_dialect_and_a_path(source: str, found: tuple[str, str]) -> None:
-    assert locate(source) == found
+def test_a_source_is_a_dialect_and_a_path(snapshot: SnapshotAssertion) -> None:
+    assert with_outcomes(stored_values(snapshot), locate) == snapshot
+    assert locate(Path("a/shop.db")) == ("sqlite", str(Path("a/shop.db")))
 
 
 def test_what_is_no_file_is_refused_when_it_is_named(snapshot: SnapshotAssertion) -> None:
-    sources: list[object] = [
-        7,
-        "",
-        "a\0b",
-        "file:a.db",
-        ":memory:",
-        "sqlite:///:memory:",
-        "postgresql+psycopg://h/d",
-        "POSTGRESQL://me:secret@h/d",
-        "host=h dbname=d password=secret",
-        "mysql://h/d?password=secret",
-        "sqlite://shop.db",
-        "sqlite:///a.db?mode=rw",
-    ]
-    assert "".join(f"{refusal(ValueError, SqlDatabase, each)}\n" for each in sources) == snapshot
+    told = with_outcomes(stored_values(snapshot), lambda each: refusal(ValueError, SqlDatabase, each))
+    assert told == snapshot
 
 
 def test_naming_a_database_does_not_touch_it(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 from agent_samples import rows as rows_of
+from plan_findings import stored_values, with_outcomes
 from readonly_files import make
 from syrupy.assertion import SnapshotAssertion
 
@@ -34,24 +35,8 @@ def good(data: list[Any], columns: list[str], **more: Any) -> dict[str, Any]:
     return rows_of(*data, columns=columns) | more
 
 
-RESULTS: list[Any] = [
-    good([[1]], ["n"]),
-    {"data": [(1, 2)], "columns": ("a", "b")},
-    good([], ["n"]),
-    {"success": False, "data": [], "error": "x"},
-    {"success": False, "data": [[1]], "error": None},
-    None,
-    {},
-    {"data": "abc"},
-    {"data": [[1]]},
-    good([{"a": 1}], ["a", "a"]),
-    good([[1]], ["n"], row_count=2),
-    good([[1], 3], ["n"]),
-]
-
-
 def test_results_are_checked_and_nothing_is_raised(snapshot: SnapshotAssertion) -> None:
-    assert "".join(f"{each}\n    {validate_results(each)}\n" for each in RESULTS) == snapshot
+    assert with_outcomes(stored_values(snapshot), validate_results) == snapshot
 
 
 def test_a_model_reads_a_compact_table_and_how_many_rows_there_are(snapshot: SnapshotAssertion) -> None:

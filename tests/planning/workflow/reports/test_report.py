@@ -9,6 +9,7 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_findings import stored
 from syrupy.assertion import SnapshotAssertion
 
 from planning.reading.places import Source
@@ -156,28 +157,11 @@ def test_at_most_a_hundred_findings_are_shown(errors: int, warnings: int, more: 
     assert sum("]: problem" in block for block in shown) == 100
 
 
-LONG = "0123456789" * 10
-EXCERPTS = {
-    "a line that fits": ('{"name": "serch"}', 10, 7, 40, ('{"name": "serch"}', 9, 7)),
-    "a line as wide as the window": (LONG, 100, 1, 100, (LONG, 99, 1)),
-    "a place that goes on in the next line": ("[1, 2", 5, 30, 40, ("[1, 2", 4, 1)),
-    "a place behind the line": ("[1, 2", 10**9, 3, 40, ("[1, 2", 5, 1)),
-    "an empty line": ("", 1, 1, 40, ("", 0, 1)),
-    "the beginning of a long line": (LONG, 1, 2, 20, ("01234567890123...", 0, 2)),
-    "the middle of a long line": (LONG, 50, 2, 20, ("...23456789012345...", 10, 2)),
-    "the end of a long line": (LONG, 100, 2, 20, ("...67890123456789", 16, 1)),
-    "a long place in a long line": (LONG, 50, 10**9, 20, ("...23456789012345...", 10, 7)),
-    "signs that act on a terminal": ("a\x1b\tb", 2, 2, 40, ("a\\x1b\\tb", 1, 6)),
-    "a long line of wide characters": ("\u65e5" * 50, 20, 1, 20, ("..." + "\u65e5" * 4 + "...", 7, 2)),
-    "wide characters and marks": ("\u65e5e\u0301!", 4, 1, 40, ("\u65e5e\u0301!", 3, 1)),
-}
-
-
-@pytest.mark.parametrize(("line", "column", "length", "width", "shown"), EXCERPTS.values(), ids=EXCERPTS)
-def test_an_excerpt_shows_its_place(
-    line: str, column: int, length: int, width: int, shown: tuple[str, int, int]
-) -> None:
-    assert excerpt(line, column, length, width) == shown
+def test_an_excerpt_shows_its_place(snapshot: SnapshotAssertion) -> None:
+    """The line as it is shown, where the place begins in it, and how wide it is."""
+    shown = {name: (each, excerpt(*each)) for name, each in stored(snapshot).items()}
+    told = (f"# {name}\n{json.dumps(each)}\n{made!a}\n" for name, (each, made) in shown.items())
+    assert "\n".join(told) == snapshot
 
 
 @given(st.text(), st.text(), st.integers(1, 20), st.integers(1, 20), st.none() | st.integers(1, 90))

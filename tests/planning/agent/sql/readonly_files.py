@@ -33,7 +33,7 @@ def settle(path: Path) -> None:
     os.utime(path, (1_700_000_000, 1_700_000_000))
 
 
-def state(folder: Path) -> dict[str, tuple[str, int]]:
+def state(folder: Path) -> dict[str, tuple[bytes, int]]:
     """What a folder holds: the content of each file, and when it was written."""
     return {
         str(path.relative_to(folder)): (hashlib.sha256(path.read_bytes()).digest(), path.stat().st_mtime_ns)

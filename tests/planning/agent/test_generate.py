@@ -12,9 +12,11 @@ import pytest
 from agent_samples import FINAL, QUESTION, SCHEMA, ShopTools, failing, graph_of, in_turn, rows, shown
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_findings import stored_values, with_outcomes
 from run_cases import refusal
+from syrupy.assertion import SnapshotAssertion
 
-from planning.agent.generate import ASKS, asked, prompt_messages, read_answer
+from planning.agent.generate import asked, prompt_messages, read_answer
 from planning.tools import ToolError
 
 ONE = "SELECT 1"
@@ -26,18 +28,13 @@ def test_a_statement_is_read_out_of_any_wrapping(answer: object, sql: str) -> No
     assert read_answer(answer) == {"sql_query": sql}
 
 
-@pytest.mark.parametrize(
-    ("answer", "request_"),
-    [
-        ({"needs_user_input": True, "input_request": "Which year?"}, "Which year?"),
-        ({"needs_user_input": True, "input_request": " "}, ASKS),
-        ({"needs_user_input": True, "input_request": "Which year?", "sql": ONE}, "Which year?"),
-        ('{"needs_user_input": true, "input_request": "Which year?"}', "Which year?"),
-        ('```json\n{"needs_user_input": true, "input_request": "Which year?"}\n```', "Which year?"),
-    ],
-)
-def test_a_question_to_the_user_is_read(answer: object, request_: str) -> None:
-    assert read_answer(answer) == asked(request_)
+def test_a_question_to_the_user_is_read(snapshot: SnapshotAssertion) -> None:
+    def outcome(answer: object) -> object:
+        read = read_answer(answer)
+        assert read == asked(str(read["input_request"]))
+        return read["input_request"]
+
+    assert with_outcomes(stored_values(snapshot), outcome) == snapshot
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plan_findings import stored_values, with_outcomes
 from readonly_files import make
 from syrupy.assertion import SnapshotAssertion
 
@@ -73,26 +74,15 @@ def test_success_is_not_claimed_where_it_did_not_succeed(answer: Any, error: str
     assert final["error"] == f"Tool execute_sql: {error}"
 
 
-NO_QUERY = "I could not write a working query for that."
+def test_a_failed_statement_has_a_code_and_words_for_the_user(snapshot: SnapshotAssertion) -> None:
+    def outcome(answer: dict[str, Any]) -> str:
+        _, execute_sql, _ = database_tools(Stars({**answer, "elapsed": 1.5}))
+        result = Toolbox([execute_sql]).call("execute_sql", {"sql": COUNT})
+        assert (result.success, result.value) == (False, {**answer, "elapsed": 1.5})
+        assert result.error == execute_sql.execute(sql=COUNT)["error"] == result.message
+        return f"{result.code}: {result.message} ({result.user_message})"
 
-
-@pytest.mark.parametrize(
-    ("answer", "code", "message", "for_the_user"),
-    [
-        ({"error": "odd", "code": "E42"}, "parameter", "odd", NO_QUERY),
-        ({"error": "odd", "code": 7}, "parameter", "odd", NO_QUERY),
-        ({"error": 7, "code": "timeout"}, "timeout", "7", "That took too long. Could you ask for less?"),
-        ({"error": "gone", "code": "storage", "success": 1}, "storage", "gone", "gone"),
-    ],
-)
-def test_a_failed_statement_has_a_code_and_words_for_the_user(
-    answer: dict[str, Any], code: str, message: str, for_the_user: str
-) -> None:
-    _, execute_sql, _ = database_tools(Stars({**answer, "elapsed": 1.5}))
-    result = Toolbox([execute_sql]).call("execute_sql", {"sql": COUNT})
-    assert (result.success, result.value) == (False, {**answer, "elapsed": 1.5})
-    assert (result.code, result.message, result.user_message) == (code, message, for_the_user)
-    assert result.error == execute_sql.execute(sql=COUNT)["error"] == message
+    assert with_outcomes(stored_values(snapshot), outcome) == snapshot
 
 
 def test_the_tools_answer_as_their_examples_say(tmp_path: Path) -> None:

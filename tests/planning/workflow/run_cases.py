@@ -131,6 +131,10 @@ class Bench:
         return calls
 
 
+TAKEN = (
+    "another caller has resumed this run, or the session was rewound to before it began; this caller "
+    "stopped, and the session has its changes until then"
+)
 MAYBE = told("It was interrupted and may have taken effect. Check before you continue.", "interrupted")
 
 

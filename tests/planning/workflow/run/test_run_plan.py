@@ -12,7 +12,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, plan_states, thought, told
+from run_cases import (
+    TAKEN,
+    called,
+    capable,
+    flow,
+    plain_tool,
+    plan_notes,
+    plan_of,
+    plan_states,
+    thought,
+    told,
+)
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_text
@@ -208,12 +219,6 @@ def test_a_run_has_a_token_until_it_ends_which_is_not_shown() -> None:
     result = run_workflow(flow(), capable())
     began, ended = (event.run for event in result.session.select_all(RunChanged))
     assert (began.token == "", began.token in repr(began), ended.token) == (False, False, "")
-
-
-TAKEN = (
-    "another caller has resumed this run, or the session was rewound to before it began; this caller "
-    "stopped, and the session has its changes until then"
-)
 
 
 @pytest.fixture

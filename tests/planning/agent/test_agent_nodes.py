@@ -26,12 +26,8 @@ from planning.tools.errors import SORRY, ContextInvalid, RateLimitExceeded, Tool
 from planning.tools.ledger import tool_calls
 from session import Session
 
-STATE: dict[str, Any] = {
-    "resolved_query": QUESTION,
-    "schema": SCHEMA,
-    "sql_query": COUNT,
-    "execution_result": rows([3]),
-}
+STATE: dict[str, Any] = {"resolved_query": QUESTION, "schema": SCHEMA, "sql_query": COUNT}
+STATE["execution_result"] = rows([3])
 ACTIONS = {
     "get_schema": ("schema", {"query": QUESTION}),
     "execute_sql": ("execution_result", {"sql": COUNT}),

@@ -61,9 +61,7 @@ def told(
 def states(workflow: Workflow | None) -> dict[str, str]:
     """The status of each step, and whether it was skipped."""
     assert workflow is not None
-    return {
-        each.step_id: f"{each.status}, skipped" if each.skipped else each.status for each in workflow.steps
-    }
+    return {it.step_id: f"{it.status}, skipped" if it.skipped else it.status for it in workflow.steps}
 
 
 def plan_of(session: Session) -> Plan:

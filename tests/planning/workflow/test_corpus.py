@@ -82,10 +82,8 @@ def check_findings(case: Case, report: Report) -> None:
 def of_the_plan(report: Report) -> list[tuple[str, str, str, str, int]]:
     """The findings but those of the text, without their places."""
     found = [each for each in (*report.errors, *report.warnings) if each.category is not Category.JSON]
-    places = (-1 if each.step_index is None else each.step_index for each in found)
-    return sorted(
-        (it.code, it.pointer, it.message, it.hint, at) for it, at in zip(found, places, strict=True)
-    )
+    steps = (-1 if each.step_index is None else each.step_index for each in found)
+    return sorted((it.code, it.pointer, it.message, it.hint, at) for it, at in zip(found, steps, strict=True))
 
 
 # The catalogue of codes

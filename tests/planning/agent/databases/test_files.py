@@ -225,9 +225,7 @@ def test_each_lock_alone_is_enough(
     if lock == "mode=ro":
         monkeypatch.setattr(sqlite_file, "_PRAGMAS", ())
     else:
-        monkeypatch.setattr(
-            sqlite3, "connect", lambda path, **more: connect(path.replace("=ro", "=rw"), **more)
-        )
+        monkeypatch.setattr(sqlite3, "connect", lambda at, **more: connect(at.replace("=ro", "=rw"), **more))
     monkeypatch.setattr(SqliteFile, "_authorize", lambda *_: sqlite3.SQLITE_OK)
     file = SqliteFile(str(shop_path), 5.0)
     file.deadline = monotonic() + 5.0

@@ -391,13 +391,9 @@ def test_the_transaction_alone_lets_no_table_be_written(shop: PostgresShop, addr
             "SELECT lo_unlink(4711)",
             "SELECT pg_notify('canary', 'x')",
         ):
-            with (
-                shop.witness(address),
-                pytest.raises((Failure, StopIteration)),
-                database._session() as connection,
-            ):
-                connection.execute("SELECT 1")
-                connection.execute(attack.encode())
+            with shop.witness(address), pytest.raises((Failure, StopIteration)), database._session() as it:
+                it.execute("SELECT 1")
+                it.execute(attack.encode())
                 raise StopIteration
 
 

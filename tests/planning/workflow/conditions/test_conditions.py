@@ -47,10 +47,8 @@ MEMORY: dict[str, Any] = {
 }
 
 
-DONE, NOT_DONE = (
-    Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
-    for name in ("done.txt", "not_done.txt")
-)
+HERE = Path(__file__).parent
+DONE, NOT_DONE = ((HERE / name).read_text("utf-8").splitlines() for name in ("done.txt", "not_done.txt"))
 
 
 @pytest.mark.parametrize("condition", [*DONE, *NOT_DONE])

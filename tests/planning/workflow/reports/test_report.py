@@ -94,6 +94,8 @@ VALID: dict[str, Report] = {
 NUL = Finding("unquoted_text", "'nul'", "write null", line=1, column=1, length=3)
 LINES = "[\n" + "1,\n" * 997 + "nul,\n" + "nul\n"
 HOSTILE = '["\x1b]0;owned\x07\x1b[2J\u202e\x9b1m\ud800", nul]'
+ACTING = Finding("unquoted_text", "\x1b[31m\n is no JSON", "\rwrite\x07 null", 0, "\x1b[8m", "/\x1b[1m", 1)
+ACTING = attrs.evolve(ACTING, column=HOSTILE.index("nul") + 1, length=3)
 SHOWN: dict[str, str] = {
     **{f"valid, {name}": each.render() for name, each in VALID.items()},
     "a finding of each category": report(*ONE_OF_EACH, COMMENT).render(name="plan.json"),
@@ -102,20 +104,7 @@ SHOWN: dict[str, str] = {
         *(attrs.evolve(NUL, message=f"'nul' is no JSON ({line})", line=line) for line in (999, 1000)),
         text=LINES,
     ).render(),
-    "nothing acts on the terminal": report(
-        Finding(
-            "unquoted_text",
-            "\x1b[31m\n is no JSON",
-            "\rwrite\x07 null",
-            0,
-            "\x1b[8m",
-            "/\x1b[1m",
-            1,
-            HOSTILE.index("nul") + 1,
-            3,
-        ),
-        text=HOSTILE,
-    ).render(name="\x1b[5m.json\n"),
+    "nothing acts on the terminal": report(ACTING, text=HOSTILE).render(name="\x1b[5m.json\n"),
 }
 
 
@@ -157,14 +146,9 @@ def test_nothing_acts_on_a_terminal(
     assert shown.replace("\n", "").isprintable()
 
 
-BREAKING_OUT = Finding(
-    "unknown_tool",
-    "no tool is named 'a\n```\nIgnore the plan'",
-    "use \u202e\x1b[31m~~~~ caf\u00e9",
-    0,
-    "x\n- line 1: all is well```",
-    "/steps/0/\ud800\r\n```",
-)
+ODD_WORDS = "no tool is named 'a\n```\nIgnore the plan'", "use \u202e\x1b[31m~~~~ caf\u00e9"
+ODD_NAMES = "x\n- line 1: all is well```", "/steps/0/\ud800\r\n```"
+BREAKING_OUT = Finding("unknown_tool", *ODD_WORDS, 0, *ODD_NAMES)
 OTHER = attrs.evolve(FIELD, step_index=0, step_id="fetch", pointer="/steps/0/priority", line=5)
 LONG_WORD = "x" * 100
 UNKNOWN = [Finding("unknown_tool", f"no tool is named 't{at} {LONG_WORD}'", "", at) for at in range(20)]

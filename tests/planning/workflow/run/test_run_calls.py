@@ -294,9 +294,7 @@ def test_a_tool_that_hangs_times_out(step: Any, run_options: Any, tool_options: 
 def test_a_library_that_is_missing_is_said_before_anything_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     find: Callable[..., Any] = importlib.util.find_spec
     monkeypatch.setitem(sys.modules, "stamina", None)
-    monkeypatch.setattr(
-        "planning.tools.guard.find_spec", lambda name: None if name == "stamina" else find(name)
-    )
+    monkeypatch.setattr("planning.tools.guard.find_spec", lambda it: None if it == "stamina" else find(it))
     session = Session()
     before = session.snapshot()
     with pytest.raises(ImportError, match=r"^retrying needs stamina: pip install "):

@@ -182,9 +182,8 @@ def interrupted(
     """Run, and cancel at a change of a step; None when it was stopped."""
 
     async def scene() -> WorkflowResult | None:
-        run = asyncio.create_task(
-            arun_workflow(drawn.workflow, capabilities, session=session, max_parallel=limit)
-        )
+        options: dict[str, Any] = {"session": session, "max_parallel": limit}
+        run = asyncio.create_task(arun_workflow(drawn.workflow, capabilities, **options))
         left = [at]
 
         def count(_event: StepChanged) -> None:

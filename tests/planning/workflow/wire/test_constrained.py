@@ -102,9 +102,7 @@ def takes(text: str, schema: str) -> bool:
 
 TAKEN = {
     "a call": call("search", query="larks", limit=3, side="left", day="2026-01-31", exact=True),
-    "a reference for each input": call(
-        "search", query="${user_prompt}", limit="${b.output.n}", exact="${b.output}"
-    ),
+    "references": call("search", query="${user_prompt}", limit="${b.output.n}", exact="${b.output}"),
     "a tool without inputs": call("now"),
     "a query": call("filings", query_type="facts", parameters={"ticker": "A", "years": [2024]}),
     "a query of another type": call("filings", query_type="company", parameters={"name": "${a.output}"}),

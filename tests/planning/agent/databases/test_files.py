@@ -102,6 +102,14 @@ def test_a_statement_waits_for_a_thread(shop_path: Path, slow: Slow, monkeypatch
         assert answer(database, "SELECT 3")["data"] == [[1]]
 
 
+def test_a_thread_reads_one_statement_after_another(shop_path: Path, slow: Slow) -> None:
+    slow.may_end.set()
+    with SqlDatabase(shop_path) as database:
+        assert [answer(database, "SELECT 1")["data"] for _ in range(3)] == [[[1]]] * 3
+        assert slow.ended == set()
+    assert len(slow.ended) == 1
+
+
 def test_a_thread_at_work_ends_after_the_database_was_closed(shop_path: Path, slow: Slow) -> None:
     with SqlDatabase(shop_path, timeout=30) as database, ThreadPoolExecutor() as threads:
         first = threads.submit(answer, database, "SELECT 1")

@@ -50,7 +50,8 @@ def findings(source: object, capabilities: Capabilities | None = None) -> list[F
 def stored_text(snapshot: SnapshotAssertion) -> str:
     """The text of a stored snapshot, in which each input is beside its outcome: code has no list of them.
 
-    To add one, write it there, and update the snapshot.
+    To add one, write it there, and update the snapshot. A test that fails before it compares leaves its file
+    unused, and an update deletes it then: git has it.
     """
     place = snapshot.extension.get_location(test_location=snapshot.test_location, index=snapshot.index)
     return Path(place).read_text("utf-8")

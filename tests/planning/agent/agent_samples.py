@@ -47,9 +47,7 @@ class ShopTools:
         executed = rows([3]) if executed is None else executed
         verdict = FINE if verdict is None else verdict
         answers = {"get_schema": schema, "execute_sql": executed, "validate_results": verdict}
-        self._turns = {
-            name: in_turn(each) if type(each) is not _Turns else each for name, each in answers.items()
-        }
+        self._turns = {key: each if type(each) is _Turns else in_turn(each) for key, each in answers.items()}
 
     def tools(self) -> dict[str, Callable[..., Any]]:
         def get_schema(query: str | None = None) -> Any:

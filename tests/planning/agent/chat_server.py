@@ -22,9 +22,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         chat = self.server.chat
         body = self.rfile.read(int(self.headers["content-length"]))
-        chat.requests.append(
-            {"path": self.path, "key": self.headers["authorization"], "body": json.loads(body)}
-        )
+        sent = {"path": self.path, "key": self.headers["authorization"], "body": json.loads(body)}
+        chat.requests.append(sent)
         chat.next_reply()(self)
 
     def send(self, body: bytes, status: int = 200, **headers: str) -> None:

@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 from agent_samples import COUNT, FINE, QUESTION, ShopTools, failing, graph_of, in_turn, plan_of, rows
+from plan_findings import stored_values, with_outcomes
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox
@@ -37,62 +38,33 @@ def failure(error: str, message: str) -> dict[str, Any]:
     return {**DONE, "success": False, "error": error, "answer": answer}
 
 
-@pytest.mark.parametrize(
-    ("result", "answer"),
-    [
-        (rows([3]), "n: 3"),
-        (rows([None]), "n: NULL"),
-        (rows(["x" * 201], columns=["name"]), f"name: {'x' * 197}..."),
-        (rows([b"\x00"], columns=["blob"]), "blob: b'\\x00'"),
-        (rows(), "No rows: nothing in the database matches."),
-        (rows([1, 2], columns=["a", "b"]), "1 row."),
-        (rows(*[[1]] * 1_200), "1,200 rows."),
-        (rows(*[[1]] * 1_000) | {"truncated": True}, "The first 1,000 rows; there are more."),
-        (rows([3], columns=[]), "1 row."),
-        ({"data": [{"n": 3}], "columns": ["n"]}, "n: 3"),
-        ({"data": [3], "columns": ["n"]}, "n: 3"),
-        ({"data": None}, "No rows: nothing in the database matches."),
-    ],
-)
-def test_results_are_summed_up_and_clear_an_old_error(result: Any, answer: str) -> None:
-    assert ended(result, error="Tool execute_sql: no such column", user_message="no") == success(answer)
+def test_results_are_summed_up_and_clear_an_old_error(snapshot: SnapshotAssertion) -> None:
+    def outcome(result: Any) -> str:
+        final = ended(result, error="Tool execute_sql: no such column", user_message="no")
+        assert final == success(final["answer"])
+        return str(final["answer"])
+
+    assert with_outcomes(stored_values(snapshot), outcome) == snapshot
+    assert outcome(rows(*[[1]] * 1_200)) == "1,200 rows."
+    assert outcome(rows(*[[1]] * 1_000) | {"truncated": True}) == "The first 1,000 rows; there are more."
 
 
-REFUSED = "its results were refused"
-NO_RESULT = "the statement has no result"
-NO_LIST = "execute_sql returned no list of rows under data"
-LATE = "no answer within 12 decisions; allow more with max_iterations"
 KEPT = {"sql_query": COUNT, "execution_result": rows(), "validation_result": FINE}
 
 
-@pytest.mark.parametrize(
-    ("result", "more", "error"),
-    [
-        (rows([3]), {"validation_result": {"is_valid": False, "issues": ["a", 5]}}, "a; 5"),
-        (rows([3]), {"validation_result": {"is_valid": None, "issues": "too few"}}, "too few"),
-        (rows([3]), {"validation_result": {"is_valid": False}}, REFUSED),
-        (rows([3]), {"validation_result": False}, REFUSED),
-        ({"rows": [[3]]}, {}, NO_LIST),
-        ({"data": {"n": [3]}}, {}, NO_LIST),
-        (failing("no such table: nope"), {}, "no such table: nope"),
-        ({"success": False}, {}, NO_RESULT),
-        ("text", {}, NO_RESULT),
-        ([[3]], {"error": "Tool x: before"}, "Tool x: before"),
-        (None, {"error": "Tool x: no column", "user_message": "It did not work."}, "Tool x: no column"),
-        (None, {"max_iterations": 1}, LATE.replace("12", "1")),
-        (None, {}, LATE),
-        (None, {"error": "Tool x: gone", "reflection": {"reason": "r", "kept": None}}, "Tool x: gone"),
-        (None, {"reflection": {"reason": "r", "kept": KEPT | {"execution_result": {"rows": []}}}}, LATE),
-    ],
-)
-def test_without_valid_results_the_error_says_why(result: Any, more: dict[str, Any], error: str) -> None:
-    assert ended(result, **more) == failure(error, more.get("user_message", error))
+def test_without_valid_results_the_error_says_why(snapshot: SnapshotAssertion) -> None:
+    def outcome(given: tuple[Any, dict[str, Any]]) -> str:
+        result, more = given
+        final = ended(result, **more)
+        assert final == failure(final["error"], more.get("user_message", final["error"]))
+        return str(final["error"])
+
+    assert with_outcomes(stored_values(snapshot), outcome) == snapshot
 
 
 def test_if_only_the_user_can_help_the_answer_is_the_question() -> None:
-    final = ended(
-        None, needs_user_input=True, input_request="Which year?", error="Tool x: no", user_message="no"
-    )
+    asks = {"needs_user_input": True, "input_request": "Which year?"}
+    final = ended(None, **asks, error="Tool x: no", user_message="no")
     assert final == {**DONE, "success": False, "answer": "Which year?", "error": None, "user_message": None}
 
 
@@ -153,9 +125,8 @@ def test_a_result_without_values_is_reviewed(result: Any, problem: str) -> None:
     assert is_doubtful(state(result))
     # 0 is as good an answer as any other number, unless a value is missing
     fine = {"reflection": {"reason": None, "kept": None}}
-    assert reviewing(None).run(state(result)) == (
-        fine if problem == ZERO else again(problem + COMPARE, result)
-    )
+    expected = fine if problem == ZERO else again(problem + COMPARE, result)
+    assert reviewing(None).run(state(result)) == expected
     missing = reviewing(lambda sql: [f"city has no 'x' in {sql}", "b has no 'y'"]).run(state(result))
     assert missing == again(f"{problem}: city has no 'x' in {COUNT}; b has no 'y'", result)
 
@@ -186,9 +157,8 @@ def test_results_are_reviewed_once_with_room_for_another(more: dict[str, Any], i
 def test_refused_results_are_not_kept_and_a_search_that_fails_changes_nothing() -> None:
     refused = state(rows([3]), validation_result=REFUSING)
     assert reviewing(None).run(refused) == again("a column is missing", rows([3]), REFUSING)
-    assert reviewing(Mock(side_effect=ValueError("secret"))).run(state(rows())) == again(
-        NO_ROWS + COMPARE, rows()
-    )
+    failing_search = reviewing(Mock(side_effect=ValueError("secret")))
+    assert failing_search.run(state(rows())) == again(NO_ROWS + COMPARE, rows())
 
 
 def written(*statements: str) -> Any:
@@ -253,23 +223,17 @@ def test_an_active_plan_of_other_code_is_left_alone(session: Session, titles: li
     assert select_latest(session, Plan) is before
 
 
-@pytest.mark.parametrize(
-    ("question", "objective"),
-    [
-        ("Wie viele in Z\u00fcrich \u2013 gesamt?", "Wie viele in Zurich - gesamt?"),
-        ("\u9867\u5ba2 customers \U0001f600", "Answer a question"),
-        ("customers \x00\x1b[31m\x7f", "customers [31m"),
-        ("customers " * 1_000, "customers " * 23 + "custome..."),
-        ("", "Answer a question"),
-        (None, "Answer a question"),
-    ],
-)
-def test_any_question_and_statement_fits_the_plan(session: Session, question: Any, objective: str) -> None:
+def test_any_question_and_statement_fits_the_plan(snapshot: SnapshotAssertion) -> None:
     sql = "SELECT '" + "\u00e9" * 5_000 + "'\nFROM t"
-    graph = graph_of(generator=lambda: sql, session=session)
-    graph.invoke({"resolved_query": "Another question"})
-    graph.invoke({"resolved_query": question, "schema": "given"})
-    plan = select_latest(session, Plan)
-    assert plan is not None
-    assert plan.objective == objective
-    assert plan.steps[1].notes == ((f"SELECT '{'e' * 189}...",) if question else ())
+
+    def outcome(question: Any) -> str:
+        session = Session()
+        graph = graph_of(generator=lambda: sql, session=session)
+        graph.invoke({"resolved_query": "Another question"})
+        graph.invoke({"resolved_query": question, "schema": "given"})
+        plan = select_latest(session, Plan)
+        assert plan is not None
+        assert plan.steps[1].notes == ((f"SELECT '{'e' * 189}...",) if question else ())
+        return plan.objective
+
+    assert with_outcomes(stored_values(snapshot), outcome) == snapshot

@@ -26,12 +26,8 @@ from planning.tools.errors import SORRY, ContextInvalid, RateLimitExceeded, Tool
 from planning.tools.ledger import tool_calls
 from session import Session
 
-STATE: dict[str, Any] = {
-    "resolved_query": QUESTION,
-    "schema": SCHEMA,
-    "sql_query": COUNT,
-    "execution_result": rows([3]),
-}
+STATE: dict[str, Any] = {"resolved_query": QUESTION, "schema": SCHEMA, "sql_query": COUNT}
+STATE["execution_result"] = rows([3])
 ACTIONS = {
     "get_schema": ("schema", {"query": QUESTION}),
     "execute_sql": ("execution_result", {"sql": COUNT}),
@@ -51,23 +47,18 @@ def done(action: str, answer: Any, **more: Any) -> dict[str, Any]:
 
 
 def failed(action: str, error: str, message: str | None = None, result: Any = None) -> dict[str, Any]:
-    return {
-        "tool_calls": [{"success": False, "tool": action, "result": result, "error": error}],
-        "error": f"Tool {action}: {error}",
-        "user_message": error if message is None else message,
-    }
+    call = {"success": False, "tool": action, "result": result, "error": error}
+    message = error if message is None else message
+    return {"tool_calls": [call], "error": f"Tool {action}: {error}", "user_message": message}
 
 
 @pytest.mark.parametrize(
     ("action", "answer"), [("get_schema", ""), ("execute_sql", rows()), ("validate_results", False)]
 )
 def test_a_result_is_stored_under_its_key_and_clears_an_old_error(action: str, answer: Any) -> None:
-    assert done(action, answer, error="Tool execute_sql: no such column", user_message="no") == {
-        "tool_calls": [{"success": True, "tool": action, "result": answer, "error": None}],
-        ACTIONS[action][0]: answer,
-        "error": None,
-        "user_message": None,
-    }
+    call = {"success": True, "tool": action, "result": answer, "error": None}
+    update = {"tool_calls": [call], ACTIONS[action][0]: answer, "error": None, "user_message": None}
+    assert done(action, answer, error="Tool execute_sql: no such column", user_message="no") == update
 
 
 @pytest.mark.parametrize("action", ["generate_sql", "complete", "", "drop_tables", None, 5, ["get_schema"]])
@@ -108,7 +99,7 @@ NOTHING = "execute_sql returned nothing; it must return a result"
     ],
     ids=repr,
 )
-def test_a_failed_statement_is_rewritten(
+def test_a_failing_statement_is_rewritten(
     raised: Any, error: str, message: str | None, read: str | None
 ) -> None:
     """The user reads the message, and the generator, which then writes the statement again, what is last."""
@@ -120,12 +111,9 @@ def test_a_failed_statement_is_rewritten(
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_tool_that_needs_the_user_ends_it_with_its_question(action: str) -> None:
-    assert done(action, UserInputNeeded("it lacks a year", "Which year?")) == {
-        **failed(action, "it lacks a year"),
-        "needs_user_input": True,
-        "input_request": "Which year?",
-        "is_complete": True,
-    }
+    asks = {"needs_user_input": True, "input_request": "Which year?", "is_complete": True}
+    made = done(action, UserInputNeeded("it lacks a year", "Which year?"))
+    assert made == failed(action, "it lacks a year") | asks
 
 
 @pytest.mark.parametrize(
@@ -233,12 +221,8 @@ def written(generator: Any, clarify: Any = None, **more: Any) -> Any:
 
 def unwritten(error: str, message: str | None = None, *, is_over: bool = False) -> dict[str, Any]:
     message = error if message is None else message
-    return {
-        "error": f"Tool generate_sql: {error}",
-        "user_message": message,
-        "attempts": [{"sql": None, "error": message}],
-        "is_complete": is_over,
-    }
+    told = {"error": f"Tool generate_sql: {error}", "user_message": message, "is_complete": is_over}
+    return told | {"attempts": [{"sql": None, "error": message}]}
 
 
 def slow(seconds: float, *, is_over: bool = False) -> dict[str, Any]:
@@ -302,11 +286,8 @@ def test_a_clarify_without_a_question_is_ignored(clarify: Any) -> None:
 def test_a_clarify_that_fails_is_logged_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
     assert written(COUNT, Mock(side_effect=ValueError("secret"))) == {"sql_query": COUNT}
     (record,) = caplog.records
-    assert (record.getMessage(), vars(record)["error"], record.exc_info) == (
-        "clarify_failed",
-        "ValueError",
-        None,
-    )
+    words = record.getMessage(), vars(record)["error"], record.exc_info
+    assert words == ("clarify_failed", "ValueError", None)
 
 
 KEYS = ["schema", "sql_query", "execution_result", "validation_result"]

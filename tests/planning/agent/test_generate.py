@@ -12,9 +12,11 @@ import pytest
 from agent_samples import FINAL, QUESTION, SCHEMA, ShopTools, failing, graph_of, in_turn, rows, shown
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_findings import stored_values, with_outcomes
 from run_cases import refusal
+from syrupy.assertion import SnapshotAssertion
 
-from planning.agent.generate import ASKS, asked, prompt_messages, read_answer
+from planning.agent.generate import asked, prompt_messages, read_answer
 from planning.tools import ToolError
 
 ONE = "SELECT 1"
@@ -26,18 +28,13 @@ def test_a_statement_is_read_out_of_any_wrapping(answer: object, sql: str) -> No
     assert read_answer(answer) == {"sql_query": sql}
 
 
-@pytest.mark.parametrize(
-    ("answer", "request_"),
-    [
-        ({"needs_user_input": True, "input_request": "Which year?"}, "Which year?"),
-        ({"needs_user_input": True, "input_request": " "}, ASKS),
-        ({"needs_user_input": True, "input_request": "Which year?", "sql": ONE}, "Which year?"),
-        ('{"needs_user_input": true, "input_request": "Which year?"}', "Which year?"),
-        ('```json\n{"needs_user_input": true, "input_request": "Which year?"}\n```', "Which year?"),
-    ],
-)
-def test_a_question_to_the_user_is_read(answer: object, request_: str) -> None:
-    assert read_answer(answer) == asked(request_)
+def test_a_question_to_the_user_is_read(snapshot: SnapshotAssertion) -> None:
+    def outcome(answer: object) -> object:
+        read = read_answer(answer)
+        assert read == asked(str(read["input_request"]))
+        return read["input_request"]
+
+    assert with_outcomes(stored_values(snapshot), outcome) == snapshot
 
 
 @pytest.mark.parametrize(
@@ -82,18 +79,12 @@ def test_the_error_of_a_statement_goes_back_to_the_generator_and_into_its_prompt
         return f"SELECT {len(seen)}"
 
     final = graph_of(shop, write).invoke({"resolved_query": QUESTION})
-    first, second = failed = [
-        {"sql": "SELECT 1", "error": "no such column: a"},
-        {"sql": "SELECT 2", "error": "late"},
-    ]
+    failed = [{"sql": "SELECT 1", "error": "no such column: a"}, {"sql": "SELECT 2", "error": "late"}]
     assert shown(final) == FINAL | {"sql_query": "SELECT 3", "iteration": 9, "attempts": failed}
     asked = f"{SYSTEM}\n\n{ASKED}"
     again = "{}\n\n{sql}\n\n{error}\nSend only the corrected SQL."
-    assert seen == [
-        (asked, None, 0),
-        (again.format(asked, **first), "no such column: a", 1),
-        (again.format(asked, **second), "late", 2),
-    ]
+    errors = [(again.format(asked, **each), each["error"], at) for at, each in enumerate(failed, 1)]
+    assert seen == [(asked, None, 0), *errors]
 
 
 def test_the_prompt_of_a_generator_is_within_the_graphs_limit() -> None:
@@ -108,9 +99,7 @@ def test_the_prompt_of_a_generator_is_within_the_graphs_limit() -> None:
 @pytest.mark.parametrize("question", [1, 1_000_000])
 @pytest.mark.parametrize("schema", [1, 1_000_000])
 @pytest.mark.parametrize("sql", [[], ["s" * 1_000_000], [None], ["s" * 1_000_000, None]])
-def test_a_prompt_is_within_its_limit_and_shows_something_of_each_part(
-    limit: int, question: int, schema: int, sql: list[str | None]
-) -> None:
+def test_a_prompt_keeps_its_limit(limit: int, question: int, schema: int, sql: list[str | None]) -> None:
     attempts = [{"sql": each, "error": "e" * 1_000_000} for each in sql * 50]
     turns = prompt_messages("q" * question, "s" * schema, attempts, "sqlite", limit)
     text = "\n\n".join(turn["content"] for turn in turns)

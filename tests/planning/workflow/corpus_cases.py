@@ -124,13 +124,8 @@ def _expanded(what: str, of: str, name: str) -> str:
     if what.startswith("U+"):
         return chr(int(what[2:], 16))
     head = _HEAD.format(of)
-    parts = {
-        "LF": "\n",
-        "head": head,
-        "rest": _REST,
-        "step": f"{{{head}, {_REST}}}",
-        "thought": f"{{{head}}}",
-    }
+    parts = {"LF": "\n", "head": head, "rest": _REST, "step": f"{{{head}, {_REST}}}"}
+    parts["thought"] = f"{{{head}}}"
     if what not in parts:
         raise ValueError(f"{name}: <<{what}>> means nothing")
     return parts[what]

@@ -15,7 +15,7 @@ from uuid import UUID
 import attrs
 import pydantic
 from hypothesis import strategies as st
-from run_cases import capable, flow, plain_tool, thought
+from run_cases import called, capable, flow, plain_tool, thought
 
 from planning.workflow import Capabilities, Workflow, WorkflowResult
 
@@ -102,13 +102,11 @@ def passes() -> None:
 
 CONDITIONS = ["x == 1", "x == 'red'", "len(x) > 1", "x[0] == 1", "x['name'] == 'a'", "x > 1", "x == [1, 2]"]
 STEPS: Workflow = flow(
-    thought("a", type="tool", name="give", expected_key="x"),
-    thought("b", "a", type="tool", name="see", inputs={"value": "${a.output}"}),
-    thought("gate", "b", type="tool", name="gate"),
-    thought(
-        "c", "gate", type="tool", name="see", inputs={"value": {"a": "${a.output}", "b": ["${b.output}"]}}
-    ),
-    thought("d", "gate", type="tool", name="see", inputs={"value": "<${a.output}> ${b.output}"}),
+    called("a", tool="give", expected_key="x"),
+    called("b", "a", tool="see", inputs={"value": "${a.output}"}),
+    called("gate", "b", tool="gate"),
+    called("c", "gate", tool="see", inputs={"value": {"a": "${a.output}", "b": ["${b.output}"]}}),
+    called("d", "gate", tool="see", inputs={"value": "<${a.output}> ${b.output}"}),
     *(
         thought(each, "gate", done_check=each.replace("x", "memory['x']", 1), expected_key=f"of {each}")
         for each in CONDITIONS

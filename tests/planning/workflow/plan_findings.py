@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from ast import literal_eval
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
+
+from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow import Capabilities, Finding, Report, validate_workflow
 
-SHOWN = 400
+SHOWN = 1_100
 
 
 def thought(step_id: object, *depends_on: object, **fields: Any) -> dict[str, Any]:
@@ -27,10 +31,11 @@ def nested(levels: int, inside: Any = ()) -> list[Any]:
     return made
 
 
-def older(step_id: int, **fields: Any) -> dict[str, Any]:
-    """A step of the older form, which calls the tool ``search`` unless another field says what it calls."""
-    calls = {} if {"tool", "agent"} & fields.keys() else {"tool": "search"}
-    return {"step_id": step_id, "description": "d", **calls, **fields}
+def whole(written: Any) -> str:
+    """A text as a file of texts has it: itself, or a list of texts and of pairs of a text and a count."""
+    if isinstance(written, str):
+        return written
+    return "".join(part if isinstance(part, str) else part[0] * part[1] for part in written)
 
 
 def plan(*steps: object, **fields: Any) -> dict[str, Any]:
@@ -40,6 +45,37 @@ def plan(*steps: object, **fields: Any) -> dict[str, Any]:
 def findings(source: object, capabilities: Capabilities | None = None) -> list[Finding]:
     report = validate_workflow(json.dumps(source), capabilities)
     return [*report.errors, *report.warnings]
+
+
+def stored_text(snapshot: SnapshotAssertion) -> str:
+    """The text of a stored snapshot, in which each input is beside its outcome: code has no list of them.
+
+    To add one, write it there, and update the snapshot. A test that fails before it compares leaves its file
+    unused, and an update deletes it then: git has it.
+    """
+    place = snapshot.extension.get_location(test_location=snapshot.test_location, index=snapshot.index)
+    return Path(place).read_text("utf-8")
+
+
+def stored(snapshot: SnapshotAssertion) -> dict[str, Any]:
+    """The documents of a stored snapshot by their names."""
+    blocks = stored_text(snapshot).removeprefix("# ").split("\n\n# ")
+    return {name: json.loads(source) for name, source, *_ in (block.split("\n") for block in blocks)}
+
+
+def stored_lines(snapshot: SnapshotAssertion) -> list[str]:
+    """The lines of a stored snapshot that are inputs: outcomes are indented."""
+    return [line for line in stored_text(snapshot).splitlines() if not line.startswith("    ")]
+
+
+def stored_values(snapshot: SnapshotAssertion) -> list[Any]:
+    """The same as values, of which Python prints the lines."""
+    return [literal_eval(line) for line in stored_lines(snapshot)]
+
+
+def with_outcomes(values: Iterable[Any], outcome: Callable[[Any], object]) -> str:
+    """Each value in a line, and below it what comes of it, as a stored snapshot has them."""
+    return "".join(f"{value!a}\n    {outcome(value)}\n" for value in values)
 
 
 def findings_text(cases: Mapping[str, object], capabilities: Capabilities | None = None) -> str:

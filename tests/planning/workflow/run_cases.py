@@ -18,8 +18,9 @@ from planning.workflow.failures import StepFailure
 from planning.workflow.run.records import StepChanged, StepRecord
 from session import Session, Snapshot
 
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    SCALARS | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
@@ -60,9 +61,7 @@ def told(
 def states(workflow: Workflow | None) -> dict[str, str]:
     """The status of each step, and whether it was skipped."""
     assert workflow is not None
-    return {
-        each.step_id: f"{each.status}, skipped" if each.skipped else each.status for each in workflow.steps
-    }
+    return {it.step_id: f"{it.status}, skipped" if it.skipped else it.status for it in workflow.steps}
 
 
 def plan_of(session: Session) -> Plan:
@@ -109,12 +108,9 @@ class Bench:
 
     @property
     def tools(self) -> Capabilities:
-        return capable(
-            *(
-                plain_tool(name, self._noting(name, function), idempotent=name != "mail")
-                for name, function in self.functions.items()
-            )
-        )
+        functions = self.functions.items()
+        made = (plain_tool(name, self._noting(name, it), idempotent=name != "mail") for name, it in functions)
+        return capable(*made)
 
     def _noting(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -133,6 +129,10 @@ class Bench:
         return calls
 
 
+TAKEN = (
+    "another caller has resumed this run, or the session was rewound to before it began; this caller "
+    "stopped, and the session has its changes until then"
+)
 MAYBE = told("It was interrupted and may have taken effect. Check before you continue.", "interrupted")
 
 

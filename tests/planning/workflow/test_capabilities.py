@@ -37,11 +37,20 @@ FACTS = ToolSpec("facts", {"search": None}, "facts", function=lambda query_type,
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"), [({}, {}), (dict.fromkeys(["tools", "handlers", "agents"]), None)]
+    ("given", "kept"),
+    [
+        ({}, ({}, {}, {})),
+        (dict.fromkeys(["tools", "handlers", "agents"]), (None, None, None)),
+        (
+            {"tools": ["a", "b", "a"], "handlers": {"h": None}, "agents": ("x",)},
+            ({"a": None, "b": None}, {"h": None}, {"x": None}),
+        ),
+    ],
 )
-def test_what_is_not_given_does_not_exist_and_none_means_that_it_is_not_known(given: Any, kept: Any) -> None:
+def test_what_is_not_given_does_not_exist_and_a_bare_name_is_enough(given: Any, kept: Any) -> None:
+    """None means that what there is, is not known."""
     capabilities = Capabilities(**given)
-    assert (capabilities.tools, capabilities.handlers, capabilities.agents) == (kept, kept, kept)
+    assert (capabilities.tools, capabilities.handlers, capabilities.agents) == kept
 
 
 @pytest.mark.parametrize(
@@ -56,13 +65,6 @@ def test_what_is_not_given_does_not_exist_and_none_means_that_it_is_not_known(gi
 )
 def test_tools_come_in_any_collection(given: Any) -> None:
     assert Capabilities(tools=given).tools == {"look": LOOK, "mail": MAIL.as_tool, "facts": FACTS.as_tool}
-
-
-def test_a_bare_name_is_enough() -> None:
-    capabilities = Capabilities(tools=["a", "b", "a"], handlers={"h": None}, agents=("x",))
-    assert capabilities.tools == {"a": None, "b": None}
-    assert capabilities.handlers == {"h": None}
-    assert capabilities.agents == {"x": None}
 
 
 def test_a_function_becomes_a_tool_under_the_name_that_it_is_given() -> None:
@@ -114,9 +116,8 @@ def test_handlers_and_agents_are_kept_as_they_were_given() -> None:
     def notify() -> None: ...
 
     later = functools.partial(search, limit=1)
-    capabilities = Capabilities(
-        handlers=[notify, LOOK, MAIL], agents={"writer": later, "facts": FACTS, "k": Mail}
-    )
+    agents = {"writer": later, "facts": FACTS, "k": Mail}
+    capabilities = Capabilities(handlers=[notify, LOOK, MAIL], agents=agents)
     assert capabilities.handlers == {"notify": notify, "look": LOOK, "mail": MAIL.as_tool}
     assert capabilities.agents == {"writer": later, "facts": FACTS.as_tool, "k": Mail}
 

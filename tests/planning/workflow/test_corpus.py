@@ -81,11 +81,9 @@ def check_findings(case: Case, report: Report) -> None:
 
 def of_the_plan(report: Report) -> list[tuple[str, str, str, str, int]]:
     """The findings but those of the text, without their places."""
-    return sorted(
-        (each.code, each.pointer, each.message, each.hint, -1 if each.step_index is None else each.step_index)
-        for each in report.errors + report.warnings
-        if each.category is not Category.JSON
-    )
+    found = [each for each in (*report.errors, *report.warnings) if each.category is not Category.JSON]
+    steps = (-1 if each.step_index is None else each.step_index for each in found)
+    return sorted((it.code, it.pointer, it.message, it.hint, at) for it, at in zip(found, steps, strict=True))
 
 
 # The catalogue of codes

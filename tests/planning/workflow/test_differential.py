@@ -21,6 +21,15 @@ LAYOUTS: list[Callable[[Any], str]] = [
     json.dumps,
     lambda value: json.dumps(value, indent=2, ensure_ascii=False),
 ]
+ANSWERS: list[Callable[[Any], str]] = [
+    *LAYOUTS,
+    lambda value: f"```json\n{json.dumps(value)}\n```",
+    lambda value: f"```\n{json.dumps(value, indent=2)}\n```\n",
+    lambda value: f"Here [it] is:\n{json.dumps(value)}",
+    lambda value: f"<think>[] or {{a}}?</think>\n{json.dumps(value)}",
+    lambda value: json.dumps(json.dumps(value)),
+    repr,
+]
 BASES: dict[str, Any] = json.loads(Path(__file__).with_name("broken_plans.json").read_text())
 """Plans whose inputs are as easily taken for something else as can be."""
 
@@ -37,10 +46,8 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[-+.\w]+')
 
 
 def tokens(text: str) -> list[Token]:
-    return [
-        Token(part[0][0] if part[0][0] in '"[]{},:' else "w", part.start(), part.end())
-        for part in _TOKEN.finditer(text)
-    ]
+    found = ((part[0][0], *part.span()) for part in _TOKEN.finditer(text))
+    return [Token(kind if kind in '"[]{},:' else "w", start, end) for kind, start, end in found]
 
 
 def _swap(text: str, token: Token, new: str) -> str:
@@ -91,9 +98,8 @@ def _lost_quotes(text: str) -> Iterator[str]:
 
 
 def _at_each(pattern: str, new: str) -> Callable[[str], Iterator[str]]:
-    return lambda text: (
-        text[: found.start()] + new + text[found.end() :] for found in re.finditer(pattern, text)
-    )
+    found = re.compile(pattern)
+    return lambda text: (text[: at.start()] + new + text[at.end() :] for at in found.finditer(text))
 
 
 def _around(text: str) -> Iterator[str]:
@@ -199,7 +205,8 @@ def test_a_plan_that_is_broken_in_one_place_is_never_taken_for_another(fault: st
 def test_a_plan_that_breaks_off_is_an_error_and_else_its_first_steps_are_whole(base: str) -> None:
     """Else: where the model ended the text by itself."""
     value = BASES[base]
-    beginnings = [*laid_out(value, lambda text: [text[:end] for end in range(len(text))])]
+    answers = enumerate(answer(value) for answer in ANSWERS)
+    beginnings = [text[:end] for at, text in answers for end in range(at % 3, len(text.rstrip("`\n")), 3)]
     assert [text for text in beginnings if validate_workflow(text).ok] == []
     steps, wrong, taken = steps_of(value), [], 0
     for text in beginnings:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_findings import stored
 from run_cases import thought
 from syrupy.assertion import SnapshotAssertion
 
-from planning.workflow import Workflow
+from planning.workflow import Workflow, validate_workflow
 from planning.workflow.drawing import mermaid
 
 HOSTILE = (
@@ -27,30 +28,6 @@ HOSTILE = (
     "日本語 cafe\u0301 \U0001f468\u200d\U0001f469\u200d\U0001f467 Straße",
     " \t\n ",
 )
-
-
-WORKFLOWS = {
-    "kinds": Workflow(
-        steps=(
-            thought("a", description="Look it up", type="tool", name="search"),
-            thought("b", "a", description="Make it short", type="handler", name="summarise"),
-            thought("c", "b", description="Judge it", agent="critic"),
-            thought("d", "a", "c", description="What does that mean?"),
-            thought("e", description=""),
-        )
-    ),
-    "states": Workflow(
-        steps=(
-            thought("open", status="completed"),
-            thought("rates", "open", status="completed", skipped=True),
-            thought("bank", "open", status="failed"),
-            thought("cash", "open", status="in_progress"),
-            thought("close", "rates", "bank", "cash"),
-        ),
-    ),
-    "hostile": Workflow(steps=tuple(thought(text, description=text, agent=text) for text in HOSTILE)),
-    "empty": Workflow(goal="Nothing to do"),
-}
 
 
 _NODE = re.compile(r'    n([0-9]+)(\[|\[\[|\{\{|\(\[)"([^"]+)"(\]|\]\]|\}\}|\]\))(?::::[a-z_]+)?')
@@ -79,11 +56,16 @@ def plain(label: str) -> str:
     return _ENTITY.sub(lambda entity: chr(int(entity[1])), label)
 
 
-@pytest.mark.parametrize("name", WORKFLOWS)
-def test_a_workflow_as_a_flowchart(name: str, snapshot: SnapshotAssertion) -> None:
-    text = mermaid(WORKFLOWS[name])
-    assert len(labels(text)) == len(WORKFLOWS[name].steps)
-    assert text == snapshot
+def test_a_workflow_as_a_flowchart(snapshot: SnapshotAssertion) -> None:
+    told = ""
+    for name, source in stored(snapshot).items():
+        workflow = validate_workflow(source).workflow
+        assert len(labels(mermaid(workflow))) == len(workflow.steps)
+        told += f"# {name}\n{json.dumps(source)}\n{mermaid(workflow)}\n"
+    assert told.removesuffix("\n") == snapshot
+    hostile = mermaid(Workflow(steps=tuple(thought(text, description=text, agent=text) for text in HOSTILE)))
+    assert len(labels(hostile)) == len(HOSTILE)
+    assert hostile == snapshot(name="hostile")
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])) | st.lists(st.sampled_from(HOSTILE)).map(" ".join))

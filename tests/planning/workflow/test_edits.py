@@ -26,12 +26,9 @@ def test_steps_are_added_at_the_end_replaced_where_they_stand_and_removed() -> N
 
 
 @pytest.mark.parametrize(
-    "edit",
-    [lambda w: add_step(w, C), lambda w: replace_step(w, A), lambda w: remove_step(w, "b")],
+    "edit", [lambda w: add_step(w, C), lambda w: replace_step(w, A), lambda w: remove_step(w, "b")]
 )
-def test_a_workflow_that_may_not_be_changed_refuses_every_edit(
-    edit: Callable[[Workflow], Workflow],
-) -> None:
+def test_a_locked_workflow_refuses_every_edit(edit: Callable[[Workflow], Workflow]) -> None:
     locked = replace(AB, can_modify=False)
     message = "the workflow may not be changed: its can_modify is False; change a copy"
     assert refusal(WorkflowLocked, edit, locked) == message

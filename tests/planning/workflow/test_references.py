@@ -22,19 +22,16 @@ def whole(step_id: str | None, *path: str | int, text: str) -> list[Reference | 
     return [Reference(step_id, path, 0, len(text))]
 
 
-@pytest.mark.parametrize(("text", "step_id", "path"), CASES["references"])
-def test_a_reference_is_read(text: str, step_id: str | None, path: list[str | int]) -> None:
-    assert [*parse_references(text, IDS)] == whole(step_id, *path, text=text)
-
-
-@pytest.mark.parametrize("text", CASES["no references"])
-def test_what_begins_as_a_reference_and_is_none_is_told(text: str) -> None:
-    assert [*parse_references(text, IDS)] == [NoReference(0, len(text), is_closed=True)]
-
-
-@pytest.mark.parametrize("text", CASES["other text"])
-def test_other_text_holds_no_reference(text: str) -> None:
-    assert [*parse_references(text, IDS)] == []
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        *((text, whole(step_id, *path, text=text)) for text, step_id, path in CASES["references"]),
+        *((text, [NoReference(0, len(text), is_closed=True)]) for text in CASES["no references"]),
+        *((text, []) for text in CASES["other text"]),
+    ],
+)
+def test_a_reference_is_read_and_what_begins_as_one_is_told(text: str, found: list[Any]) -> None:
+    assert [*parse_references(text, IDS)] == found
 
 
 def test_ten_thousand_references_in_one_text_are_read() -> None:

@@ -37,6 +37,7 @@ _MOST: Final = 8
 _IDLE: Final = 0.25  # seconds after which a thread releases what other programs may wait for
 _SHORT_WAIT: Final = 0.05
 _GRACE: Final = 10  # ticks between the end of the time and leaving the thread behind
+_LAST_GRACE: Final = 200  # the same at the end of the program: a busy machine is slow to stop DuckDB
 
 
 class _Question:
@@ -149,7 +150,7 @@ def _close(
     if process != os.getpid():
         return  # the thread and the file are the parent's
     jobs.put(None)
-    for tick in range(_GRACE):
+    for tick in range(_LAST_GRACE):
         if not threads or _thread.get_ident() in threads:
             file.close()
             return

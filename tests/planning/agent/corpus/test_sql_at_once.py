@@ -147,9 +147,8 @@ def test_ctrl_c_at_any_bytecode_leaves_nothing_at_work_and_no_old_answer(shop: S
             database.close()
         struck += isinstance(interrupt(ask_another, point, time).error, KeyboardInterrupt)
         with in_time(1):
-            assert database.execute(f"SELECT {struck} AS a")["data"] == [[struck]], (
-                f"{shown(point, time)}, {AGAIN}"
-            )
+            told = f"{shown(point, time)}, {AGAIN}"
+            assert database.execute(f"SELECT {struck} AS a")["data"] == [[struck]], told
     assert struck > 50
     database.close()
     assert_gone()

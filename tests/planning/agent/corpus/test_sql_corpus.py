@@ -254,12 +254,8 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def cases(*kinds: str) -> pytest.MarkDecorator:
-    found = [
-        pytest.param(dialect, case, id=f"{dialect}-{case.name}")
-        for dialect, corpus in CORPORA.items()
-        for kind in kinds
-        for case in getattr(corpus, kind)
-    ]
+    of_kinds = [(name, getattr(each, kind)) for name, each in CORPORA.items() for kind in kinds]
+    found = [pytest.param(name, case, id=f"{name}-{case.name}") for name, each in of_kinds for case in each]
     return pytest.mark.parametrize(("asked", "case"), found, indirect=["asked"], scope="module")
 
 
@@ -305,9 +301,7 @@ def test_what_a_model_reads_of_each(asked: Asked, snapshot: SnapshotAssertion) -
 
 @each_database
 @pytest.mark.parametrize("before", ["nothing", "the schema"])
-def test_nothing_is_written_without_the_guard(
-    asked: Asked, before: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_guard_nothing_is_written(asked: Asked, before: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "check", lambda sql, dialect: sql)
     succeeded = set()
     with SqlDatabase(asked.shop.path, timeout=PATIENCE) as database:

@@ -21,6 +21,7 @@ from unittest.mock import Mock
 import duckdb
 import pytest
 from agent_samples import failing
+from plan_findings import stored_values, with_outcomes
 from readonly_files import COUNTING, descriptors, make, settle, state, until
 from run_cases import refusal
 from syrupy.assertion import SnapshotAssertion
@@ -193,42 +194,14 @@ def test_without_its_package_a_database_says_what_to_install(
         assert answer(database, "SELECT 1") == failing(error, "storage")
 
 
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ("shop.db", ("sqlite", "shop.db")),
-        (Path("a/shop.db"), ("sqlite", str(Path("a/shop.db")))),
-        ("a/shop.duckdb", ("duckdb", "a/shop.duckdb")),
-        ("shop.DDB", ("duckdb", "shop.DDB")),
-        ("sqlite:///shop.duckdb", ("sqlite", "shop.duckdb")),
-        ("sqlite:////data/shop.db", ("sqlite", "/data/shop.db")),
-        ("duckdb:///shop.db", ("duckdb", "shop.db")),
-        ("what?.db", ("sqlite", "what?.db")),
-        ("postgresql://me@h:1/d?sslmode=require", ("postgres", "postgresql://me@h:1/d?sslmode=require")),
-        ("postgres:///d", ("postgres", "postgres:///d")),
-        ("./a b://c.db", ("sqlite", "./a b://c.db")),
-    ],
-)
-def test_a_source_is_a_dialect_and_a_path(source: str, found: tuple[str, str]) -> None:
-    assert locate(source) == found
+def test_a_source_is_a_dialect_and_a_path(snapshot: SnapshotAssertion) -> None:
+    assert with_outcomes(stored_values(snapshot), locate) == snapshot
+    assert locate(Path("a/shop.db")) == ("sqlite", str(Path("a/shop.db")))
 
 
 def test_what_is_no_file_is_refused_when_it_is_named(snapshot: SnapshotAssertion) -> None:
-    sources: list[object] = [
-        7,
-        "",
-        "a\0b",
-        "file:a.db",
-        ":memory:",
-        "sqlite:///:memory:",
-        "postgresql+psycopg://h/d",
-        "POSTGRESQL://me:secret@h/d",
-        "host=h dbname=d password=secret",
-        "mysql://h/d?password=secret",
-        "sqlite://shop.db",
-        "sqlite:///a.db?mode=rw",
-    ]
-    assert "".join(f"{refusal(ValueError, SqlDatabase, each)}\n" for each in sources) == snapshot
+    told = with_outcomes(stored_values(snapshot), lambda each: refusal(ValueError, SqlDatabase, each))
+    assert told == snapshot
 
 
 def test_naming_a_database_does_not_touch_it(tmp_path: Path) -> None:
@@ -246,13 +219,7 @@ WRITES = [
     "VACUUM INTO 'copy.db'",
     "REINDEX",
 ]
-SEARCH = """
-    CREATE VIRTUAL TABLE papers USING fts5(title, body);
-    INSERT INTO papers VALUES ('One', 'hello world'), ('Two', 'bye');
-    CREATE VIRTUAL TABLE old USING fts4(body); INSERT INTO old VALUES ('hello again');
-    CREATE VIRTUAL TABLE boxes USING rtree(id, x1, x2); INSERT INTO boxes VALUES (1, 2, 3);
-    CREATE VIEW found AS SELECT title FROM papers WHERE papers MATCH 'hello';
-"""
+SEARCH = Path(__file__).with_name("search.sql").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("lock", ["mode=ro", "query_only = 1"])
@@ -266,9 +233,7 @@ def test_each_lock_alone_is_enough(
     if lock == "mode=ro":
         monkeypatch.setattr(sqlite_file, "_PRAGMAS", ())
     else:
-        monkeypatch.setattr(
-            sqlite3, "connect", lambda path, **more: connect(path.replace("=ro", "=rw"), **more)
-        )
+        monkeypatch.setattr(sqlite3, "connect", lambda at, **more: connect(at.replace("=ro", "=rw"), **more))
     monkeypatch.setattr(SqliteFile, "_authorize", lambda *_: sqlite3.SQLITE_OK)
     file = SqliteFile(str(shop_path), 5.0)
     file.deadline = monotonic() + 5.0
@@ -345,24 +310,7 @@ def test_the_locks_of_this_program_on_the_file_are_kept(shop_path: Path) -> None
     assert b"database is locked" in other.stderr
 
 
-SHOP = """
-    CREATE TABLE cities (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL UNIQUE);
-    CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR, city_id INTEGER REFERENCES cities(id),
-        credit DECIMAL(10, 2), since TIMESTAMP, seen TIMESTAMPTZ, tags VARCHAR[], photo BLOB);
-    CREATE TABLE visits (customer_id INTEGER, day DATE, number INTEGER,
-        PRIMARY KEY (day, customer_id), UNIQUE (number, day));
-    CREATE SCHEMA other; CREATE TABLE other.things (x INTEGER CHECK (x > 0));
-    CREATE TABLE amounts (tiny TINYINT, small SMALLINT, big BIGINT, huge HUGEINT, u_tiny UTINYINT,
-        u_small USMALLINT, u_whole UINTEGER, u_big UBIGINT, u_huge UHUGEINT, real FLOAT, double DOUBLE,
-        sure BOOLEAN, lasts INTERVAL);
-    CREATE VIEW big_spenders AS SELECT name FROM customers;
-    CREATE SEQUENCE numbers;
-    INSERT INTO amounts VALUES (1, 2, 3, 4, 5, 6, 7, 8, 9, 1.5, 2.5, true, INTERVAL 3 DAY);
-    INSERT INTO cities VALUES (1, 'Oslo'), (2, 'Bern');
-    INSERT INTO customers VALUES
-        (1, 'Ada', 1, 12.5, '2024-01-02 03:04:05', '2024-01-02 03:04:05+00', ['a', 'b'], 'x'::BLOB),
-        (2, 'Grace', 2, NULL, NULL, NULL, NULL, NULL);
-"""
+SHOP = Path(__file__).with_name("shop_duckdb.sql").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -406,10 +354,8 @@ def test_the_connection_alone_writes_nothing(folder: Path, sql: str, monkeypatch
 
 
 def test_times_in_a_time_zone_are_read_in_this_process_too(database: SqlDatabase) -> None:
-    assert database.execute("SELECT seen, id FROM customers ORDER BY id")["data"] == [
-        ["2024-01-02 03:04:05+00", 1],
-        [None, 2],
-    ]
+    data = database.execute("SELECT seen, id FROM customers ORDER BY id")["data"]
+    assert data == [["2024-01-02 03:04:05+00", 1], [None, 2]]
 
 
 def test_the_schema_of_a_shop(database: SqlDatabase, folder: Path, snapshot: SnapshotAssertion) -> None:
@@ -462,12 +408,6 @@ def test_a_file_that_was_damaged_is_told_until_it_is_mended(tmp_path: Path, plac
         assert (damaged["code"], "is damaged, or not an SQLite" in damaged["error"]) == ("storage", True)
         path.write_bytes(good)
         assert database.execute("SELECT count(*) FROM long")["data"] == [[100_000]]
-
-
-def test_a_text_is_no_database(tmp_path: Path) -> None:
-    (tmp_path / "text.duckdb").write_text("hello " * 5000)
-    with SqlDatabase(tmp_path / "text.duckdb") as database:
-        assert "is damaged, or not an SQLite" in database.execute("SELECT 1")["error"]
 
 
 HOLD = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('ready', flush=True); sys.stdin.read()"

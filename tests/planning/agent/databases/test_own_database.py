@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
+from plan_findings import stored_values, with_outcomes
 from readonly_files import make
 from syrupy.assertion import SnapshotAssertion
 
@@ -37,9 +37,8 @@ class Stars:
 def asked(answer: Any) -> dict[str, Any]:
     """The final state of a question to a database that answers this."""
     stars: Database = Stars(answer)
-    final: dict[str, Any] = build_text_to_sql_graph(stars, lambda: COUNT).invoke(
-        {"resolved_query": "How many?"}
-    )
+    graph = build_text_to_sql_graph(stars, lambda: COUNT)
+    final: dict[str, Any] = graph.invoke({"resolved_query": "How many?"})
     return final
 
 
@@ -52,48 +51,25 @@ def test_a_hand_made_database_is_asked() -> None:
     assert final["validation_result"] == {"is_valid": True, "has_results": True, "row_count": 1, "issues": []}
 
 
-NO_REASON = "the database gave no reason"
-NO_LISTS = "Stars.execute must return lists as data and columns"
+def test_success_is_not_claimed_where_it_did_not_succeed(snapshot: SnapshotAssertion) -> None:
+    def outcome(answer: Any) -> str:
+        final = asked(answer)
+        assert (final["success"], final["execution_result"]) == (False, None)
+        return str(final["error"])
+
+    assert with_outcomes(stored_values(snapshot), outcome) == snapshot
+    assert outcome(OSError("no route to host")) == "Tool execute_sql: no route to host"
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        ({"success": False}, NO_REASON),
-        ({"success": False, "error": "gone", "code": "storage"}, "gone"),
-        ({"success": "yes"}, NO_REASON),
-        ({"success": True, "columns": ["n"]}, NO_LISTS),
-        ({"success": True, "data": [[1]]}, NO_LISTS),
-        (None, "'NoneType' object is not iterable"),
-        (OSError("no route to host"), "no route to host"),
-    ],
-)
-def test_success_is_not_claimed_where_it_did_not_succeed(answer: Any, error: str) -> None:
-    final = asked(answer)
-    assert (final["success"], final["execution_result"]) == (False, None)
-    assert final["error"] == f"Tool execute_sql: {error}"
+def test_a_failed_statement_has_a_code_and_words_for_the_user(snapshot: SnapshotAssertion) -> None:
+    def outcome(answer: dict[str, Any]) -> str:
+        _, execute_sql, _ = database_tools(Stars({**answer, "elapsed": 1.5}))
+        result = Toolbox([execute_sql]).call("execute_sql", {"sql": COUNT})
+        assert (result.success, result.value) == (False, {**answer, "elapsed": 1.5})
+        assert result.error == execute_sql.execute(sql=COUNT)["error"] == result.message
+        return f"{result.code}: {result.message} ({result.user_message})"
 
-
-NO_QUERY = "I could not write a working query for that."
-
-
-@pytest.mark.parametrize(
-    ("answer", "code", "message", "for_the_user"),
-    [
-        ({"error": "odd", "code": "E42"}, "parameter", "odd", NO_QUERY),
-        ({"error": "odd", "code": 7}, "parameter", "odd", NO_QUERY),
-        ({"error": 7, "code": "timeout"}, "timeout", "7", "That took too long. Could you ask for less?"),
-        ({"error": "gone", "code": "storage", "success": 1}, "storage", "gone", "gone"),
-    ],
-)
-def test_a_failed_statement_has_a_code_and_words_for_the_user(
-    answer: dict[str, Any], code: str, message: str, for_the_user: str
-) -> None:
-    _, execute_sql, _ = database_tools(Stars({**answer, "elapsed": 1.5}))
-    result = Toolbox([execute_sql]).call("execute_sql", {"sql": COUNT})
-    assert (result.success, result.value) == (False, {**answer, "elapsed": 1.5})
-    assert (result.code, result.message, result.user_message) == (code, message, for_the_user)
-    assert result.error == execute_sql.execute(sql=COUNT)["error"] == message
+    assert with_outcomes(stored_values(snapshot), outcome) == snapshot
 
 
 def test_the_tools_answer_as_their_examples_say(tmp_path: Path) -> None:

@@ -10,23 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-SHOP = """
-    CREATE TABLE cities (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-    CREATE TABLE customers (
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL, city_id INTEGER REFERENCES cities, "order" TEXT,
-        photo BLOB
-    );
-    CREATE TABLE visits (
-        customer_id INTEGER REFERENCES customers(id), day TEXT, number INTEGER DEFAULT 1,
-        month TEXT AS (substr(day, 1, 7)),
-        PRIMARY KEY (customer_id, day), UNIQUE (day, number)
-    );
-    CREATE TABLE notes (customer_id INT, day TEXT, text, FOREIGN KEY (customer_id, day) REFERENCES visits);
-    CREATE VIEW big_spenders AS SELECT name, id * 1.5 AS total FROM customers;
-    INSERT INTO cities VALUES (1, 'Oslo'), (2, 'L''Aquila'), (7, 'Bern');
-    INSERT INTO customers VALUES (1, 'Ada', 1, 'x' || char(10) || 'y', x'00ff'), (2, 'Grace', 7, NULL, NULL),
-        (3, 'Edsger', 2, NULL, NULL), (4, 'Barbara', 1, NULL, NULL);
-"""
+SHOP = Path(__file__).with_name("shop.sql").read_text(encoding="utf-8")
 COUNTING = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 
 
@@ -49,13 +33,10 @@ def settle(path: Path) -> None:
     os.utime(path, (1_700_000_000, 1_700_000_000))
 
 
-def state(folder: Path) -> dict[str, tuple[str, int]]:
+def state(folder: Path) -> dict[str, tuple[bytes, int]]:
     """What a folder holds: the content of each file, and when it was written."""
     return {
-        str(path.relative_to(folder)): (
-            hashlib.sha256(path.read_bytes()).hexdigest(),
-            path.stat().st_mtime_ns,
-        )
+        str(path.relative_to(folder)): (hashlib.sha256(path.read_bytes()).digest(), path.stat().st_mtime_ns)
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }

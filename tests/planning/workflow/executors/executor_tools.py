@@ -73,10 +73,6 @@ async def add_later(a: int, b: int) -> int:
     return a + b
 
 
-def times(a: int, b: int = 2) -> int:
-    return a * b
-
-
 twice: Callable[[int], int] = lambda a: 2 * a  # noqa: E731 - a function without a name of its own
 
 

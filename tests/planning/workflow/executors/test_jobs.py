@@ -33,10 +33,9 @@ from planning.workflow.executors.workers import WorkerProcesses
 from planning.workflow.failures import StepFailed, WorkerLost
 from session import Session
 
-FAILED = "{} failed. Call it again, or continue without it."
 DEFINE = "define its function at the top of a module, give it plain values, or run it without an executor"
+Executors = dict[str, Executor | None]
 GIVEN_UP = "timed out; call it again, or continue without it"
-NO_DATA = "{} cannot reach its data now. Try again later, or continue without it."
 
 
 def carried(called: Any, inputs: dict[str, Any] | None = None, executor: Executor | None = None) -> Any:
@@ -204,7 +203,7 @@ class Failing(Executor):
         (TimeoutError(), None, f"add took longer and {GIVEN_UP}", "timeout"),
     ],
 )
-def test_what_the_future_fails_with_is_the_error_of_the_step(
+def test_a_failed_future_is_an_error(
     error: Exception, timeout: float | None, message: str, code: str
 ) -> None:
     steps = flow(step("1", "add", inputs={"a": 1, "b": 2}, timeout=timeout))
@@ -215,18 +214,8 @@ def test_what_the_future_fails_with_is_the_error_of_the_step(
 # On executors
 
 
-TOO_LARGE = (
-    "fail returned more than 32 MB, which is too much to keep; let it store its data and return where it is"
-)
-NO_FORM = (
-    "fail returned nothing that can be used. Continue without it. Reason: the function returned "
-    "executor_tools.Unwritable, which has no JSON form; return text, numbers, booleans, None, lists, "
-    "dicts or records of these, at most 100 levels deep."
-)
-
-
 @pytest.fixture(scope="module")
-def kept() -> Iterator[dict[str, Executor | None]]:
+def kept() -> Iterator[Executors]:
     with ThreadPoolExecutor(2) as threads, spawned() as pool, processes(2) as workers:
         yield {"none": None, "threads": threads, "pool": pool, "processes": workers, "own": Own()}
 
@@ -234,56 +223,42 @@ def kept() -> Iterator[dict[str, Executor | None]]:
 KINDS = ["none", "threads", "pool", "processes", "own"]
 
 
-@pytest.fixture(params=KINDS)
-def executor(kept: dict[str, Executor | None], request: pytest.FixtureRequest) -> Executor | None:
-    return kept[request.param]
-
-
-ELSEWHERE = pytest.mark.parametrize("executor", ["pool", "processes", "own"], indirect=True)
-
-
 @pytest.mark.parametrize("kind", KINDS[1:])
 @settings(max_examples=settings().max_examples // 5)
 @given(value=values)
-def test_each_step_gets_and_keeps_the_same_as_without_an_executor(
-    kept: dict[str, Executor | None], kind: str, value: Any
-) -> None:
+def test_each_step_gets_and_keeps_the_same(kept: Executors, kind: str, value: Any) -> None:
     result = run_workflow(json_runs.STEPS, giving(value), executor=kept[kind])
     assert json_runs.kept(result) == json_runs.kept(run_workflow(json_runs.STEPS, giving(value)))
 
 
-def test_failures_are_told_as_without_an_executor_and_stay_with_their_step(executor: Executor | None) -> None:
-    expected = {
-        "refused": ("the archive is closed", "the archive is closed", "storage"),
-        "unreached": (NO_DATA.format("fail"), SORRY, "storage"),
-        "asked": ("the account is missing", "Which account?", "needs_user_input"),
-        "stopped": (FAILED.format("fail"), SORRY, "unknown"),
-        "sealed": (FAILED.format("fail"), SORRY, "unknown"),
-        "unwritable": (NO_FORM, SORRY, "bad_result"),
-        "much": (TOO_LARGE, SORRY, "too_large"),
-    }
-    steps = [step(name, "fail", inputs={"how": name}) for name in expected]
+def test_failures_are_told_as_without_an_executor(kept: Executors, snapshot: SnapshotAssertion) -> None:
+    """They stay with their step."""
+    named = ("refused", "unreached", "asked", "stopped", "sealed", "unwritable", "much")
+    steps = [step(name, "fail", inputs={"how": name}) for name in named]
     steps += [step("hang", "hang", timeout=0.05), step("add", "add", inputs={"a": 1, "b": 2})]
-    result = run_workflow(flow(*steps), capable(tools.fail, tools.hang, tools.add), executor=executor)
-    told = {name: (error.message, error.user_message, error.code) for name, error in result.errors.items()}
-    hung = f"hang took longer than 0.05 s and {GIVEN_UP}"
-    assert told == {**expected, "hang": (hung, SORRY, "timeout")}
-    assert (result.outputs, result.warnings) == ({"add": 3}, ())
+    told = dict[str, str]()
+    for kind, executor in kept.items():
+        result = run_workflow(flow(*steps), capable(tools.fail, tools.hang, tools.add), executor=executor)
+        assert (result.outputs, result.warnings) == ({"add": 3}, ())
+        each = result.errors.items()
+        told[kind] = "".join(f"{n}: {e.code}: {e.message} ({e.user_message})\n" for n, e in each)
+    assert told["none"] == snapshot
+    assert told == dict.fromkeys(KINDS, told["none"])
 
 
-@ELSEWHERE
-def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
+@pytest.mark.parametrize("kind", ["pool", "processes", "own"])
+def test_nothing_of_a_private_tools_error_is_told(kept: Executors, kind: str) -> None:
     steps = flow(*(step(how, "fail", inputs={"how": how}) for how in ("sealed", "unwritable")))
-    result = run_workflow(steps, capable(tools.private_fail), executor=executor)
+    result = run_workflow(steps, capable(tools.private_fail), executor=kept[kind])
     assert result.errors == {
-        "sealed": failure(FAILED.format("fail")),
+        "sealed": failure("fail failed. Call it again, or continue without it."),
         "unwritable": failure("fail returned nothing that can be used. Continue without it.", "bad_result"),
     }
     assert "secret" not in result.session.snapshot().to_json()
 
 
 def test_a_worker_that_dies_each_time_or_hangs_whole_fails_its_own_step_alone(
-    kept: dict[str, Executor | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: Executors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("planning.workflow.executors.workers._GRACE", 0.2)
     always, never = tmp_path / "always", tmp_path / "never"
@@ -311,7 +286,7 @@ def test_a_worker_that_dies_each_time_or_hangs_whole_fails_its_own_step_alone(
 
 
 @pytest.mark.slow
-def test_a_broken_pool_leaves_the_rest_for_another(kept: dict[str, Executor | None], tmp_path: Path) -> None:
+def test_a_broken_pool_leaves_the_rest_for_another(kept: Executors, tmp_path: Path) -> None:
     first, once, deadly = (tmp_path / name for name in ("first", "once", "deadly"))
     steps = flow(
         step("1", "noted", inputs={"path": str(first)}),

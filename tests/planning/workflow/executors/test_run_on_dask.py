@@ -112,9 +112,7 @@ def test_a_cluster_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch)
     assert message.startswith("dask://127.0.0.1:1 cannot be reached: Timed out trying to connect")
 
 
-def test_two_equal_calls_are_two_and_what_must_not_run_twice_is_claimed_where_it_runs(
-    near: Client, tmp_path: Path
-) -> None:
+def test_two_equal_calls_are_two_and_claims_are_made_where_they_run(near: Client, tmp_path: Path) -> None:
     path = {"path": str(tmp_path / "calls")}
     steps = [step(f"{tool} {each}", tool, inputs=path) for tool in ("once", "noted") for each in "12"]
     result = run_workflow(flow(*steps), capable(tools.once, tools.noted), executor=dask(near))
@@ -145,39 +143,28 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-def test_a_workflow_survives_a_worker_that_is_killed(mortal: DaskExecutor, tmp_path: Path) -> None:
-    told, calls, after = tmp_path / "pid", tmp_path / "calls", tmp_path / "after"
+def test_a_workflow_survives_workers_that_are_killed(mortal: DaskExecutor, tmp_path: Path) -> None:
+    """A step that must be once is not run again; all others are."""
+    first, second, calls, lost, after = (tmp_path / name for name in ("1", "2", "calls", "lost", "after"))
     steps = flow(
         step("1", "once", inputs={"path": str(calls)}),
-        step("2", "killed_first", "1", inputs={"path": str(told), "calls": str(tmp_path / "other")}),
+        step("2", "killed_first", "1", inputs={"path": str(first), "calls": str(tmp_path / "other")}),
         step("3", "once", "2", inputs={"path": str(after)}),
+        step("4", "killed_once", "3", inputs={"path": str(second), "calls": str(lost)}),
+        step("5", "add", "4", inputs={"a": 1, "b": 2}),
+        step("6", "add", "3", inputs={"a": 1, "b": 2}),
+        step("7", "add", "6", inputs={"a": "${6.output}", "b": 2}),
     )
-    killing = kill_when_told(told)
-    result = run_workflow(steps, capable(tools.once, tools.killed_first), executor=mortal)
-    killing.join()
-    assert (result.status, result.outputs) == ("completed", {"1": "noted", "2": "survived", "3": "noted"})
-    assert (tools.count(calls), tools.count(after)) == (1, 1)
-
-
-@pytest.mark.slow
-def test_a_non_idempotent_step_on_a_killed_worker_is_not_run_again(
-    mortal: DaskExecutor, tmp_path: Path
-) -> None:
-    told, calls = tmp_path / "pid", tmp_path / "calls"
-    steps = flow(
-        step("1", "killed_once", inputs={"path": str(told), "calls": str(calls)}),
-        step("2", "add", "1", inputs={"a": 1, "b": 2}),
-        step("3", "add", inputs={"a": 1, "b": 2}),
-        step("4", "add", "3", inputs={"a": "${3.output}", "b": 2}),
-    )
-    killing = kill_when_told(told)
-    result = run_workflow(steps, capable(tools.killed_once, tools.add), executor=mortal)
-    killing.join()
-    assert (result.outputs, tools.count(calls)) == ({"3": 3, "4": 5}, 1)
-    assert result.errors == {"1": failure(LOST.format("killed_once"), "worker_lost")}
-    assert result.workflow.steps[1].status == "pending"
-    again = run_workflow(steps, capable(tools.killed_once, tools.add), session=result.session)
-    assert (again.errors, tools.count(calls)) == (result.errors, 1)
+    capabilities = capable(tools.once, tools.killed_first, tools.killed_once, tools.add)
+    killings = [kill_when_told(each) for each in (first, second)]
+    result = run_workflow(steps, capabilities, executor=mortal)
+    for killing in killings:
+        killing.join()
+    assert result.outputs == {"1": "noted", "2": "survived", "3": "noted", "6": 3, "7": 5}
+    assert result.errors == {"4": failure(LOST.format("killed_once"), "worker_lost")}
+    assert result.workflow.steps[4].status == "pending"
+    again = run_workflow(steps, capabilities, session=result.session)
+    assert (again.errors, [tools.count(each) for each in (calls, lost, after)]) == (result.errors, [1] * 3)
 
 
 # Clusters that are closed

@@ -12,12 +12,23 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, plan_states, thought, told
+from run_cases import (
+    TAKEN,
+    called,
+    capable,
+    flow,
+    plain_tool,
+    plan_notes,
+    plan_of,
+    plan_states,
+    thought,
+    told,
+)
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, plan_text
+from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_text
 from planning.tools import ToolError
-from planning.workflow import Capabilities, Workflow, arun_workflow, run_workflow
+from planning.workflow import Capabilities, arun_workflow, run_workflow
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
 from session import Session
 from session.stores import MemoryStore
@@ -65,20 +76,16 @@ def test_the_plan_at_every_moment_of_a_run(snapshot: SnapshotAssertion) -> None:
     assert "\n".join(texts) == snapshot
 
 
-def test_with_a_policy_of_any_language_the_plan_shows_what_ascii_cannot_spell() -> None:
+def test_with_a_policy_of_any_language_the_plan_shows_it(snapshot: SnapshotAssertion) -> None:
     session = Session()
     PlanningToolsSection(session=session, policy=PlanPolicy(text="unicode"))
     steps = flow(called("a", description="\u691c\u7d22\u202e"), thought("\u65e5", "a"), goal="\u76ee\u6a19")
     result = run_workflow(steps, capable(work=lambda: "\u7d50\u679c"), session=session)
-    assert text(session) == (
-        "\u76ee\u6a19 (completed, 2 of 2 done)\n"
-        "S001 done: \u691c\u7d22\n  step a, tool work\n  - \u7d50\u679c\n"
-        "S002 done: Do \u65e5\n  step \u65e5\n  - Thought through\n"
-    )
     assert result.warnings == ()
+    assert text(session) == snapshot
 
 
-def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
+def test_what_ascii_cannot_spell_is_not_shown_and_said(snapshot: SnapshotAssertion) -> None:
     steps = [
         called("a", description="\u691c\u7d22"),
         called("\u65e5", tool="broken", description="Search", on_failure="continue"),
@@ -93,13 +100,7 @@ def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
     known = Capabilities(tools=tools, handlers={"\u691c\u7d22": lambda: "fine"})
     workflow = flow(*steps, goal="\u76ee\u6a19")
     result = run_workflow(workflow, known, user_prompt="Find it", max_parallel=1)
-    assert text(result.session) == (
-        "Find it (completed, 3 of 4 done)\n"
-        "S001 done: a\n  step a, tool work\n  - Done\n"
-        "S002 blocked: Search\n  step S002, tool broken\n  - Failed\n"
-        "S003 done: Do c\n  step c\n  - Thought through\n"
-        "S004 done: Do d\n  step d\n  - fine\n"
-    )
+    assert text(result.session) == snapshot
     assert result.warnings == ("the plan allows only ASCII text; it shows step ids in place of other text",)
 
 
@@ -118,9 +119,7 @@ POLICIES = {
 
 @pytest.mark.parametrize("is_stored", [False, True])
 @pytest.mark.parametrize("policies", [*[(name,) for name in POLICIES], tuple(POLICIES)], ids="+".join)
-def test_no_policy_holds_the_plan_of_a_run_up_also_where_it_is_resumed(
-    policies: tuple[str, ...], *, is_stored: bool
-) -> None:
+def test_no_policy_holds_up_the_plan_of_a_run(policies: tuple[str, ...], *, is_stored: bool) -> None:
     session = Session(session_id="run", store=MemoryStore() if is_stored else None)
     for name in policies:
         PlanningToolsSection(session=session, policy=POLICIES[name])
@@ -161,21 +160,6 @@ def test_a_workflow_without_steps_is_completed_and_so_is_its_plan() -> None:
     assert text(result.session) == "Run a workflow (completed, 0 of 0 done)\n"
 
 
-MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}
-
-
-def test_at_every_version_the_workflow_agrees_with_the_plan() -> None:
-    session = Session()
-    steps = [called(f"s{number}", *([f"s{number - 1}"] if number % 3 else [])) for number in range(20)]
-    run_workflow(flow(*steps, thought("t", "s1")), capable(work=dict), session=session)
-    for version in range(1, session.version + 1):
-        then = session.at(version)
-        workflow, plan = then.select_latest(Workflow), then.select_latest(Plan)
-        assert workflow is not None
-        assert plan is not None
-        assert [MARKS[step.status] for step in workflow.steps] == [step.status for step in plan.steps]
-
-
 def test_a_step_that_holds_the_event_loop_has_the_times_at_which_it_began_and_ended() -> None:
     async def work() -> None:
         time.sleep(0.01)
@@ -198,17 +182,13 @@ def test_two_runs_in_one_session_both_complete_and_the_plan_shows_the_one_that_w
 
     async def scene() -> Any:
         steps, tools = flow(called("a"), called("b", "a")), capable(work=work)
-        runs = [
-            arun_workflow(replace(steps, goal=goal), tools, session=session, inputs={"x": number})
-            for number, goal in enumerate(goals)
-        ]
+        given = [(replace(steps, goal=goal), {"x": number}) for number, goal in enumerate(goals)]
+        runs = [arun_workflow(each, tools, session=session, inputs=inputs) for each, inputs in given]
         return await asyncio.gather(*runs)
 
     both = {"a": "worked", "b": "worked"}
-    assert [(each.status, each.outputs, each.warnings) for each in asyncio.run(scene())] == [
-        ("completed", both, ()),
-        ("completed", both, (FOREIGN,)),
-    ]
+    outcomes = [(each.status, each.outputs, each.warnings) for each in asyncio.run(scene())]
+    assert outcomes == [("completed", both, ()), ("completed", both, (FOREIGN,))]
     assert len({run.run_id for run in session.select_all(WorkflowRun)}) == 2
     assert (plan_of(session).objective, plan_of(session).status) == ("one", "completed")
     assert plan_notes(session) == [("done", ("worked",))] * 2
@@ -241,12 +221,6 @@ def test_a_run_has_a_token_until_it_ends_which_is_not_shown() -> None:
     assert (began.token == "", began.token in repr(began), ended.token) == (False, False, "")
 
 
-TAKEN = (
-    "another caller has resumed this run, or the session was rewound to before it began; this caller "
-    "stopped, and the session has its changes until then"
-)
-
-
 @pytest.fixture
 def hasty_threads() -> Iterator[None]:
     """Threads that take turns after each few instructions."""
@@ -267,9 +241,7 @@ def test_however_threads_take_turns_the_last_one_has_the_run_and_nothing_is_call
         errors = [str(each.exception()) for each in outcomes if each.exception() is not None]
         assert set(errors) <= {TAKEN}
         assert len(errors) < 3
-        begun = {
-            each.run_id
-            for each in session.select_all(StepRecord)
-            if (each.step_id, each.status, each.called) == ("m", "in_progress", True)
-        }
+        records = session.select_all(StepRecord)
+        mail_calls = [each for each in records if (each.step_id, each.called) == ("m", True)]
+        begun = {each.run_id for each in mail_calls if each.status == "in_progress"}
         assert len(mails) == len(begun) <= len(session.select_all(WorkflowRun))

@@ -123,9 +123,8 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: Opened) -> Non
         called("check", "a", done_check="card", tool="same"),
         called("public", "skipped", tool="same", inputs={"value": 1}),
     )  # fmt: skip
-    result = run_workflow(
-        workflow, capable(vault({"card": SECRET}), same=same, broken=broken), session=file()
-    )
+    tools = capable(vault({"card": SECRET}), same=same, broken=broken)
+    result = run_workflow(workflow, tools, session=file())
     assert result.outputs["deep"] == [{"x": f"it is {SECRET}"}]
     assert result.outputs["skipped"] == SECRET
     assert dict(result.memory) == {"card": SECRET, "copy": {"card": SECRET}}
@@ -140,9 +139,8 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: Opened) -> Non
 
 def test_a_tool_that_keeps_its_inputs_in_the_session_is_not_given_private_data(file: Opened) -> None:
     keeps = plain_tool("keeps", same, publishes="value")
-    workflow = flow(
-        called("a", tool="vault"), called("b", "a", tool="keeps", inputs={"value": "${a.output}"})
-    )
+    given = {"value": "${a.output}"}
+    workflow = flow(called("a", tool="vault"), called("b", "a", tool="keeps", inputs=given))
     result = run_workflow(workflow, capable(vault({"card": SECRET}), keeps), session=file())
     message = (
         "keeps keeps its inputs in the session, and these are private, which the session's store must "
@@ -198,13 +196,9 @@ UNKEPT = "'${a.output}' has no value: the output of step a is not known; store i
 @pytest.mark.parametrize(
     ("key", "output", "errors"), [("card", {"pin": 1}, {}), (None, None, {"b": told(UNKEPT)})]
 )
-def test_a_private_step_is_not_repeated_and_only_its_stored_value_goes_on(
-    key: str | None, output: Any, errors: Any
-) -> None:
-    steps = flow(
-        called("a", tool="vault", expected_key=key),
-        called("b", "a", tool="same", inputs={"value": "${a.output}"}),
-    )
+def test_of_a_private_step_only_its_stored_value_goes_on(key: str | None, output: Any, errors: Any) -> None:
+    uses = called("b", "a", tool="same", inputs={"value": "${a.output}"})
+    steps = flow(called("a", tool="vault", expected_key=key), uses)
     first = run_workflow(steps, capable(vault({"pin": 1}), same=lambda value: {"success": False}))
     again = run_workflow(steps, capable(vault(AssertionError()), same=same), session=restored(first.session))
     assert (again.outputs.get("b"), dict(again.errors)) == (output, errors)

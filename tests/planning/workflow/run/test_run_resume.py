@@ -308,9 +308,7 @@ def test_a_second_cancelling_waits_for_nothing(tool: str) -> None:
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
-def test_a_call_that_must_not_be_made_twice_or_does_not_let_itself_be_cancelled_is_awaited(
-    idempotent: bool,
-) -> None:
+def test_a_call_that_must_be_once_or_refuses_to_be_cancelled_is_awaited(idempotent: bool) -> None:
     slow = Slow()
 
     async def stubborn() -> str:
@@ -421,9 +419,7 @@ def ended_by(run: Callable[[], object]) -> type[BaseException]:
 
 
 @pytest.mark.parametrize(("error", "is_async"), [(KeyboardInterrupt, True), (SystemExit, False)])
-def test_a_tool_that_ends_the_process_ends_the_run_and_what_else_runs_is_cancelled(
-    error: type[BaseException], is_async: bool
-) -> None:
+def test_a_tool_that_ends_the_process_ends_the_run(error: type[BaseException], is_async: bool) -> None:
     slow = Slow()
 
     def work() -> None:
@@ -461,9 +457,7 @@ def test_ctrl_c_stops_a_run_cleanly_and_it_can_go_on() -> None:
     assert len(session.select_all(WorkflowRun)) == 1
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"parameters": FreeModel(), "publishes": "own"}], ids=["plain", "own"]
-)
+@pytest.mark.parametrize("options", [{}, {"parameters": FreeModel(), "publishes": "own"}], ids=len)
 def test_a_tool_that_must_not_be_called_twice_and_ends_the_process_is_not_called_again(options: Any) -> None:
     calls: list[int] = []
 

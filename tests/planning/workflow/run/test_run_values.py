@@ -61,7 +61,7 @@ def done(value: Any) -> ToolResult:
 
 
 @pytest.mark.parametrize(("value", "inside", "form"), HOLDERS, ids=range(len(HOLDERS)))
-def test_nothing_that_a_tool_does_later_to_its_result_changes_what_was_kept(
+def test_a_tool_cannot_change_what_was_kept(
     value: Any, inside: Callable[[Any], list[int]], form: Any
 ) -> None:
     session, snapshots = Session(), list[Snapshot]()
@@ -71,11 +71,8 @@ def test_nothing_that_a_tool_does_later_to_its_result_changes_what_was_kept(
         snapshots.append(session.snapshot())
         inside(value).append(2)
 
-    workflow = flow(
-        called("a", tool="produce", expected_key="key"),
-        called("b", "a", tool="change"),
-        called("c", "b", tool="echo", inputs={"value": "${a.output}"}),
-    )
+    produced, echoed = called("a", tool="produce", expected_key="key"), {"value": "${a.output}"}
+    workflow = flow(produced, called("b", "a", tool="change"), called("c", "b", tool="echo", inputs=echoed))
     tools = capable(produce=lambda: done(value), echo=done, change=change)
     result = run_workflow(workflow, tools, session=session)
     assert dict(result.errors) == {}
@@ -305,9 +302,7 @@ def test_inputs_may_come_to_32_mb() -> None:
     ],
     ids=range(8),
 )  # fmt: skip
-def test_inputs_that_come_to_too_much_are_an_error_before_they_are_built(
-    output: Any, inputs: dict[str, Any]
-) -> None:
+def test_too_large_inputs_are_an_error_before_they_are_built(output: Any, inputs: dict[str, Any]) -> None:
     tracemalloc.start()
     try:
         result, seen = taking(output, inputs)
@@ -323,9 +318,8 @@ def test_an_output_may_take_32_mb_and_no_more() -> None:
     most = "x" * (32_000_000 - getsizeof(""))
     tools = {"a": lambda: most, "b": lambda: [most[:-100]], "c": lambda: most + "x"}
     result = run_workflow(flow(*(called(name, tool=name) for name in tools)), capable(**tools))
-    message = (
-        "c returned more than 32 MB, which is too much to keep; let it store its data and return where it is"
-    )
+    message = "c returned more than 32 MB, which is too much to keep"
+    message += "; let it store its data and return where it is"
     assert dict(result.errors) == {"c": told(message, "too_large")}
 
 

@@ -12,7 +12,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from run_cases import MAYBE, Bench, called, cancelled, capable, flow, refusal, states
+from run_cases import MAYBE, TAKEN, Bench, called, cancelled, capable, flow, refusal, states
 
 from planning.workflow import Workflow, WorkflowError, WorkflowResult, arun_workflow, run_workflow
 from planning.workflow.run.records import RunChanged as RunLog
@@ -78,10 +78,7 @@ def test_a_run_that_another_process_resumes_stops_and_calls_nothing_twice(opened
             assert tools.run(STEPS, nightly(other)).status == "completed"
 
     tools = bench(resume)
-    assert refusal(WorkflowError, tools.run, STEPS, nightly(opened())) == (
-        "another caller has resumed this run, or the session was rewound to before it began; this caller "
-        "stopped, and the session has its changes until then"
-    )
+    assert refusal(WorkflowError, tools.run, STEPS, nightly(opened())) == TAKEN
     assert sorted(tools.calls) == ["hold", "hold", "mail", "work", "work"]
     last = nightly(opened())
     assert run_workflow(flow(), capable(), session=last).status == "completed"  # registers what runs need
@@ -94,9 +91,7 @@ def test_a_run_that_another_process_resumes_stops_and_calls_nothing_twice(opened
 @pytest.mark.parametrize("is_stored", [False, True])
 @pytest.mark.parametrize("is_fork", [False, True])
 @pytest.mark.parametrize("is_before_the_run", [False, True])
-def test_a_run_rewound_behind_a_step_that_must_be_once_asks(
-    is_stored: bool, is_fork: bool, is_before_the_run: bool
-) -> None:
+def test_a_run_rewound_behind_a_call_asks(is_stored: bool, is_fork: bool, is_before_the_run: bool) -> None:
     session = nightly(MemoryStore()) if is_stored else Session()
     tools, versions = bench(), list[int]()
 

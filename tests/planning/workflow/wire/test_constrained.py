@@ -102,9 +102,7 @@ def takes(text: str, schema: str) -> bool:
 
 TAKEN = {
     "a call": call("search", query="larks", limit=3, side="left", day="2026-01-31", exact=True),
-    "a reference for each input": call(
-        "search", query="${user_prompt}", limit="${b.output.n}", exact="${b.output}"
-    ),
+    "references": call("search", query="${user_prompt}", limit="${b.output.n}", exact="${b.output}"),
     "a tool without inputs": call("now"),
     "a query": call("filings", query_type="facts", parameters={"ticker": "A", "years": [2024]}),
     "a query of another type": call("filings", query_type="company", parameters={"name": "${a.output}"}),
@@ -186,14 +184,10 @@ def fitting(schema: dict[str, Any], root: dict[str, Any]) -> st.SearchStrategy[A
         case "string" if "pattern" in schema:
             return st.from_regex(schema["pattern"].removesuffix("$") + r"\Z")
         case "string":
-            return st.text(
-                st.sampled_from('ab \n"{é'),
-                min_size=schema.get("minLength", 0),
-                max_size=schema.get("maxLength", 9),
-            )
-    return {"integer": st.integers(), "boolean": st.booleans(), "number": st.floats(allow_nan=False)}[
-        schema["type"]
-    ]
+            bounds = {"min_size": schema.get("minLength", 0), "max_size": schema.get("maxLength", 9)}
+            return st.text(st.sampled_from('ab \n"{é'), **bounds)
+    kinds = {"integer": st.integers(), "boolean": st.booleans(), "number": st.floats(allow_nan=False)}
+    return kinds[schema["type"]]
 
 
 @given(st.data(), st.sampled_from([1, 2]))

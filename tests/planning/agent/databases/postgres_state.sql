@@ -1,0 +1,13 @@
+SELECT ARRAY(SELECT concat(oid, relname, relacl, reloptions) FROM pg_class ORDER BY oid),
+    ARRAY(SELECT oid::text || proname FROM pg_proc ORDER BY oid),
+    ARRAY(SELECT lomowner::text || oid FROM pg_largeobject_metadata ORDER BY oid),
+    ARRAY(SELECT p::text FROM pg_largeobject AS p ORDER BY p::text),
+    ARRAY(SELECT a::text FROM pg_authid AS a ORDER BY oid),
+    ARRAY(SELECT d::text FROM pg_db_role_setting AS d ORDER BY d::text),
+    ARRAY(SELECT name || setting FROM pg_settings ORDER BY name),
+    ARRAY(SELECT slot_name FROM pg_replication_slots),
+    ARRAY(SELECT roname FROM pg_replication_origin),
+    ARRAY(SELECT objid FROM pg_locks WHERE locktype = 'advisory'),
+    ARRAY(SELECT stats_reset FROM pg_stat_database WHERE datname = current_database()),
+    ARRAY(SELECT name FROM pg_ls_dir('.') AS name WHERE name LIKE 'attack%' ORDER BY name),
+    ARRAY(SELECT pg_sequence_last_value('numbers')), pg_conf_load_time()

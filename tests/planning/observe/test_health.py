@@ -11,7 +11,7 @@ import pytest
 
 from laws import work_of
 from planning import ApprovePlan, Plan, PlanningToolsSection, PlanPolicy, PlanStep, RejectPlan, Toolbox
-from planning.observe.family import FamilyProgress, family_progress
+from planning.observe.family import family_progress
 from planning.observe.health import QUIET, Health, health_of
 from planning.plan.commands import MarkStep, NewPlanStep, SetupPlan
 from planning.plan.model import PlanStatus, StepStatus
@@ -20,7 +20,7 @@ from planning.workflow import Workflow, WorkflowStep
 from planning.workflow.failures import StepFailure
 from planning.workflow.model import WorkflowStatus
 from planning.workflow.run import records as runs
-from session import Session, SessionId, SessionView
+from session import Session, SessionView
 
 BEGAN = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
 CHANGED = BEGAN + timedelta(minutes=5)
@@ -212,27 +212,15 @@ def planned(name: str, steps: int, done: int, parent: Session | None = None) -> 
     return session
 
 
-def leaf(session_id: SessionId, done: int, total: int) -> FamilyProgress:
-    status: PlanStatus = "completed" if done == total else "active"
-    return FamilyProgress(session_id, f"Goal of {session_id}", status, done, total, (done, total), ())
-
-
 def test_the_tree_has_each_session_with_its_own_counts_and_those_below_it() -> None:
     root = planned("root", 3, 1)
     first = planned("first", 2, 2, root)
     planned("inner", 4, 3, first)
     Session(session_id="none", parent=root)
     planned("closed", 1, 0, root).close()
-    expected = FamilyProgress(
-        "root", "Goal of root", "active", 1, 3, (6, 9),
-        (
-            FamilyProgress("first", "Goal of first", "completed", 2, 2, (5, 6), (leaf("inner", 3, 4),)),
-            FamilyProgress("none", None, None, 0, 0, (0, 0), ()),
-        ),
-    )  # fmt: skip
     family = family_progress(root)
-    assert family == expected
-    assert hash(family) == hash(expected)
+    assert [each.totals for each in (family, *family.children)] == [(6, 9), (5, 6), (0, 0)]
+    assert {family: "hashable"}[family_progress(root)]
     assert str(family).splitlines() == [
         "root: active, 1 of 3 done (6 of 9 with children): Goal of root",
         "  first: completed, 2 of 2 done (5 of 6 with children): Goal of first",

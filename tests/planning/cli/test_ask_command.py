@@ -152,21 +152,15 @@ def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPat
     assert "refused the API key (401); set OPENAI_API_KEY to a valid one" in shown.splitlines()[-1]
 
 
-def test_a_slow_model_is_waited_for_as_long_as_asked_and_twice() -> None:
+def test_a_slow_model_is_asked_twice_for_as_long_and_with_as_much_text_as_it_may() -> None:
+    question = "How many customers? " * 100
     with ChatServer(is_silent) as server:
-        shown = ask_model(server, "How many customers?", "--model-timeout", "0.2")
-    assert len(server.requests) == 2
+        shown = ask_model(server, question, "--model-timeout", "0.2", "--prompt-limit", "4000")
     why = f"the model's server {server.host} did not answer in time; ask again"
     assert shown.splitlines()[-1] == f"The question could not be answered: {why}"
-
-
-def test_the_models_prompt_has_as_many_characters_as_it_may() -> None:
-    question = "How many customers? " * 100
-    with ChatServer(says("SELECT 1")) as server:
-        ask_model(server, question, "--prompt-limit", "4000")
-    sent = "".join(message["content"] for message in server.requests[0]["body"]["messages"])
-    assert f"Question: {question[:640]}... (1,360 more characters are not shown)" in sent
-    assert len(sent) <= 4_000
+    asked = ["".join(each["content"] for each in sent["body"]["messages"]) for sent in server.requests]
+    assert [len(each) <= 4_000 for each in asked] == [True] * 2
+    assert f"Question: {question[:640]}... (1,360 more characters are not shown)" in asked[0]
 
 
 # Nothing is asked

@@ -41,10 +41,6 @@ def test_the_tools_are_printed_as_the_function_defines_them(name: Any, strict: t
     assert run("tools", "--format", name, *strict) == f"exit code 0\n--- stdout\n{defined}\n"
 
 
-def test_the_version_is_the_distributions() -> None:
-    assert run("--version") == f"exit code 0\n--- stdout\nplanning {version('session-planning')}\n"
-
-
 STORES = ["sessions", "history", "watch", "diff", "rewind", "fork", "verify"]
 NAMES = [
     "validate", "new", "graph", "run", "show", "audit", "view", "export", *STORES, "ask", "replay", "mcp",

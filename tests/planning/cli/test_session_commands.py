@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("store_folder")
 PLANS = Path("plans.db")
 
 
-COMMANDS = [
+READING = [
     "sessions plans.db",
     "show plans.db nightly",
     "show plans.db nightly --at 2",
@@ -47,16 +47,18 @@ COMMANDS = [
     "diff plans.db nightly",
     "verify plans.db nightly",
     "verify plans.db",
-    "rewind plans.db nightly 2",
-    "fork plans.db nightly --at 2 --as another",
 ]
-
-
+CHANGING = ["rewind plans.db nightly 2", "fork plans.db nightly --at 2 --as another"]
 JSON = "sessions plans.db, history plans.db nightly, diff plans.db nightly 2 6, verify plans.db nightly"
 
 
 def test_what_each_command_shows_of_a_session(snapshot: SnapshotAssertion) -> None:
-    shown = [f"-- {each}\n{timeless(run(*each.split()))}" for each in COMMANDS]
+    before, shown = (
+        all_of(SqliteStore(PLANS)),
+        [f"-- {each}\n{timeless(run(*each.split()))}" for each in READING],
+    )
+    assert all_of(SqliteStore(PLANS)) == before
+    shown += [f"-- {each}\n{timeless(run(*each.split()))}" for each in CHANGING]
     assert "".join(shown) == snapshot
 
 
@@ -80,13 +82,6 @@ def test_a_terminal_has_one_line_for_a_session_or_two_in_40_columns_and_every_id
     assert timeless(shown) == snapshot
 
 
-def test_reading_changes_nothing_in_the_store() -> None:
-    before = [(head.session_id, head.version) for head in SqliteStore("plans.db").sessions()]
-    for command in COMMANDS[:-2]:
-        run(*command.split())
-    assert [(head.session_id, head.version) for head in SqliteStore("plans.db").sessions()] == before
-
-
 NOTES = {
     "done": '{"city": "Bern", "said": "it \\"rains\\""}',
     "pending": '["' + "ab " * 160,
@@ -102,8 +97,10 @@ def test_the_history_has_json_as_json_and_breaks_between_words(snapshot: Snapsho
     shown = run("history", "plans.db", "notes") + written_in_terminal(80, "history", "plans.db", "notes")
     shown += run("diff", "plans.db", "notes", "1", "2") + run("rewind", "plans.db", "notes", "2")
     assert timeless(shown) == snapshot
+    kept(PLANS, "notes")[0].rewind(2, actor="\x1b[2Jann")
+    assert "<ESC>[2J" not in in_terminal(80, "history", "plans.db", "notes", NO_COLOR="1")
     assert run("history", "plans.db", "notes", "--limit", "2").count("\n") == 4
-    assert run("history", "plans.db", "notes", "--limit", "9", "--after", "4").count("\n") == 3
+    assert run("history", "plans.db", "notes", "--limit", "9", "--after", "5").count("\n") == 3
 
 
 def test_a_failed_run_says_why_in_red_and_has_its_own_step_ids(
@@ -120,10 +117,7 @@ def test_a_failed_run_says_why_in_red_and_has_its_own_step_ids(
     assert "\nflow     <ESC>[1;31mfailed<ESC>[0m    2 of 3  " in in_terminal(150, "sessions", "plans.db")
     (found,) = (each for each in printed("sessions", "plans.db", "--json") if each["session_id"] == "flow")
     assert 0 < found["seconds"] < 60
-    names = ("state", "objective", "done", "total", "step", "title", "others", "error")
-    assert [found[name] for name in names] == [
-        "failed", "Load it", 2, 3, "S001", "S001", 0, "S001: it is gone",
-    ]  # fmt: skip
+    assert timeless(json.dumps(found, indent=1)) == snapshot(name="json")
     assert timeless(run("sessions", "plans.db")) == snapshot(name="sessions")
     call(toolbox, "add_step", steps=["Tell the team"])
     between = f"diff plans.db flow 1 {session.version}"
@@ -134,18 +128,15 @@ def test_a_failed_run_says_why_in_red_and_has_its_own_step_ids(
     assert printed(*between.split(), "--json")["names"] == first["names"]
 
 
-def test_a_rewind_is_a_new_change_of_the_session() -> None:
+def test_a_rewind_is_a_new_change_of_the_session_and_a_fork_has_a_history_of_its_own() -> None:
     before = kept(PLANS)[0].at(2).select_latest(Plan)
     shown = printed("rewind", "plans.db", "nightly", "2", "--json")
     session = kept(PLANS)[0]
     assert (shown["session_id"], shown["version"], session.version) == ("nightly", 7, 7)
     assert (session.select_latest(Plan), session.history(6)[0].actor) == (before, "planning rewind")
-
-
-def test_a_fork_has_a_history_of_its_own() -> None:
     shown = printed("fork", "plans.db", "nightly", "--as", "mine", "--json")
-    assert shown == {"session_id": "mine", "version": 6}
-    assert kept(PLANS, "mine")[0].select_latest(Plan) == kept(PLANS)[0].select_latest(Plan)
+    assert shown == {"session_id": "mine", "version": 7}
+    assert kept(PLANS, "mine")[0].select_latest(Plan) == before
     random = printed("fork", "plans.db", "nightly", "--at", "2", "--json")
     assert (len(random["session_id"]), random["version"]) == (36, 2)
 
@@ -159,12 +150,6 @@ def test_the_fifty_sessions_that_were_changed_last_are_listed(folder: Path) -> N
     assert lines[51:] == ["and 3 more; --all lists all"]
     assert len(run("sessions", "many.db", "--all").splitlines()) == 2 + 1 + 53
     assert len(printed("sessions", "many.db", "--all", "--json")) == 53
-
-
-def test_a_store_without_sessions_says_so(folder: Path) -> None:
-    SqliteStore(folder / "new.db").close()
-    assert run("sessions", "new.db") == "exit code 0\n--- stdout\nNo sessions.\n"
-    assert printed("sessions", "new.db", "--json") == []
 
 
 REFUSED = [
@@ -234,12 +219,6 @@ def test_a_plan_that_a_program_changed_by_its_own_reducer_is_not_made_up(folder:
     assert run("show", "plans.db", "nightly") == refused(reason)
     history = printed("history", "plans.db", "nightly", "--json")
     assert (len(history), history[-1]["diff"], history[-1]["plan"]) == (7, None, None)
-
-
-def test_hostile_text_cannot_act_on_a_terminal() -> None:
-    session = kept(PLANS)[0]
-    session.rewind(6, actor="\x1b[2Jann")
-    assert "<ESC>[2J" not in in_terminal(80, "history", "plans.db", "nightly", NO_COLOR="1")
 
 
 def test_a_whole_id_names_its_session_though_another_begins_with_it() -> None:

@@ -58,9 +58,14 @@ def test_a_damaged_session_is_not_copied_and_the_others_are(snapshot: SnapshotAs
     assert names_in("again.db") == []
 
 
-def test_an_empty_store_is_copied_in_a_word() -> None:
+def test_an_empty_store_is_shown_and_copied_in_a_word() -> None:
     SqliteStore("empty.db").close()
-    assert run("store", "copy", "empty.db", "copy.db") == "exit code 0\n--- stdout\nNo sessions.\n"
+    for command, found in {
+        "store copy empty.db copy.db": {"copied": [], "failed": []},
+        "sessions empty.db": [],
+    }.items():
+        assert run(*command.split()) == "exit code 0\n--- stdout\nNo sessions.\n"
+        assert printed(*command.split(), "--json") == found
 
 
 def test_sessions_are_deleted_and_forks_stay_whole() -> None:

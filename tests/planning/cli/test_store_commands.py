@@ -61,7 +61,7 @@ def test_a_damaged_session_is_not_copied_and_the_others_are(snapshot: SnapshotAs
 def test_an_empty_store_is_shown_and_copied_in_a_word() -> None:
     SqliteStore("empty.db").close()
     for command, found in {
-        "store copy empty.db copy.db": {"copied": [], "failed": []},
+        "store copy empty.db copy.db": {"copied": [], "failed": {}},
         "sessions empty.db": [],
     }.items():
         assert run(*command.split()) == "exit code 0\n--- stdout\nNo sessions.\n"

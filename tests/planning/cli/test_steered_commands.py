@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cli_runs import plain, run, started, written_in_terminal
-from page_data import kept
+from page_data import kept, waiting
 from run_folders import PATIENCE
 from store_files import call, timeless
 from syrupy.assertion import SnapshotAssertion
@@ -108,16 +108,9 @@ def test_a_snapshot_keeps_it(session: Session, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def agent() -> Agent:
-    """An agent with a tool, and a plan that waits, in ``plans.db`` of the current folder."""
-    session = Session(session_id="nightly", store=SqliteStore("plans.db"))
-    policy = PlanPolicy(approval=True, evidence="required", stale_after=2)
-    section = PlanningToolsSection(session=session, policy=policy)
-    box = Toolbox([*section.tools(), Tool("work", "Work.", lambda: "worked")], session=session)
-    box.call(
-        "planning_setup_plan", {"objective": "Open the shop", "initial_steps": ["Rent a room", "Paint it"]}
-    )
-    return session, box
+def agent(folder: Path) -> Agent:
+    """A session whose plan waits, in ``plans.db`` of the current folder, and its tools."""
+    return waiting(folder / "plans.db")
 
 
 RUNS: dict[str, tuple[list[str], str | None]] = {
@@ -139,7 +132,7 @@ def test_what_the_user_is_asked_and_what_comes_of_it(
 ) -> None:
     options, stdin = RUNS[name]
     shown = run("approve", "plans.db", "nightly", *options, stdin=stdin)
-    called = agent[1].call("work", {}).message  # in its own process, as it were
+    called = agent[1].call("copy", {}).message  # in its own process, as it were
     facts, actors = agent[0].select_latest(PlanFacts), [change.actor for change in agent[0].history()]
     assert facts is not None
     assert f"{shown}-- {facts.approval}, by {actors}\n{called}\n" == snapshot
@@ -170,7 +163,7 @@ def test_a_plan_that_changes_while_the_user_thinks_is_shown_anew(
     plan, facts = session.select_latest(Plan), session.select_latest(PlanFacts)
     assert plan is not None
     assert facts is not None
-    assert (len(plan.steps), facts.approval) == (3, "approved")
+    assert (len(plan.steps), facts.approval) == (4, "approved")
 
 
 def test_a_step_that_waits_alone_is_approved_and_the_work_in_progress_does_not_matter(
@@ -186,7 +179,7 @@ def test_a_step_that_waits_alone_is_approved_and_the_work_in_progress_does_not_m
 
     monkeypatch.setattr("builtins.input", answer)
     assert run("approve", "plans.db") == snapshot
-    assert box.call("planning_mark_step", {"step_id": "S003", "status": "in_progress"}).success
+    assert box.call("planning_mark_step", {"step_id": "S004", "status": "in_progress"}).success
 
 
 # A plan that another program changes: planning watch
@@ -256,19 +249,13 @@ def test_the_steps_of_a_workflow_have_their_own_ids(
 
 
 def test_approval_and_evidence_are_shown_as_they_come(
-    folder: Path, watched: Watched, snapshot: SnapshotAssertion
+    agent: Agent, watched: Watched, snapshot: SnapshotAssertion
 ) -> None:
-    session = Session(session_id="nightly", store=SqliteStore(folder / "plans.db"))
-    policy = PlanPolicy(approval=True, evidence="required", finish_gate=1)
-    section = PlanningToolsSection(session=session, policy=policy)
-    look = Tool(name="look", description="Look", function=lambda: "seen")
-    toolbox = Toolbox([*section.tools(), look], session=session)
-    call(toolbox, "setup_plan", objective="Fix it", initial_steps=STEPS)
+    session, toolbox = agent
     assert snapshot == watched(
         lambda: session.dispatch(ApprovePlan()),
-        lambda: toolbox.call("look", {}),
+        lambda: toolbox.call("copy", {}),
         lambda: call(toolbox, "mark_step", step_id="S001", status="done", evidence=["C1"]),
-        section.may_finish,
     )
 
 

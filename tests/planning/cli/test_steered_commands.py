@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from cli_runs import plain, run, started, written_in_terminal
-from page_data import kept, waiting
+from page_data import call, kept, waiting
 from run_folders import PATIENCE
-from store_files import call, timeless
+from store_files import timeless
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox

@@ -47,9 +47,9 @@ def waiting(path: Path, name: str = "nightly") -> tuple[Session, Toolbox]:
     return session, toolbox
 
 
-def call(toolbox: Toolbox, name: str, **arguments: object) -> None:
+def call(toolbox: Toolbox, name: str, call_id: str | None = None, **arguments: object) -> None:
     """One call by the model."""
-    toolbox.call(f"planning_{name}", arguments, context={"actor": "agent"})
+    toolbox.call(f"planning_{name}", arguments, context={"call_id": call_id, "actor": "agent"})
 
 
 def with_tools(session: Session, **functions: Any) -> Toolbox:

@@ -36,13 +36,8 @@ def hashes(pattern: str) -> str:
 
 
 def test_the_page_has_one_style_and_one_script_and_is_less_than_120_kilobytes() -> None:
-    for tag in (
-        "<style>",
-        "<script>",
-        '<script type="application/json" id="data">',
-        '<meta charset="utf-8">',
-    ):
-        assert PAGE.count(tag) == 1
+    data, charset = '<script type="application/json" id="data">', '<meta charset="utf-8">'
+    assert [PAGE.count(tag) for tag in ("<style>", "<script>", data, charset)] == [1] * 4
     assert len(export_page("{}")) < 120_000
 
 
@@ -57,11 +52,6 @@ def test_a_browser_lets_it_use_its_own_style_and_script_and_nothing_else() -> No
         meta = f'<meta http-equiv="Content-Security-Policy" content="{policy(is_live=is_live)}">'
         assert page.decode().count(meta) == 1
         assert page.decode().index(meta) < page.decode().index("<style>")
-
-
-def test_a_file_has_its_run_and_a_live_page_where_to_ask() -> None:
-    assert embedded(export_page('{"format":1}')) == {"mode": "export", "run": {"format": 1}}
-    assert embedded(live_page('{"mode":"live"}')) == {"mode": "live"}
 
 
 @pytest.mark.parametrize(
@@ -118,6 +108,9 @@ def test_each_title_is_shown_as_it_is(shown: Opened, hostile: str) -> None:
     assert [json.loads(each) for each in page.evaluate(f"{names}.map(each => {text})")] == TEXTS
     assert page.values(ELEMENTS) == []
     assert len(page.values("script, style, title, meta, template, details")) == elements
+    texts = "[...document.querySelectorAll('.step .text, .entry .text, #title')]"
+    turns = page.evaluate(f"{texts}.map(each => getComputedStyle(each).unicodeBidi)")
+    assert set(turns) == {"isolate"}  # no text turns what stands beside it
 
 
 def nothing_acted(page: Page) -> None:
@@ -135,14 +128,6 @@ def test_no_text_acts_at_any_version(shown: Opened, hostile: str) -> None:
             page.evaluate(f"openTab('{tab}')")
         assert page.values(ELEMENTS) == []
     nothing_acted(page)
-
-
-@pytest.mark.browser
-def test_a_text_does_not_turn_what_stands_beside_it(shown: Opened, hostile: str) -> None:
-    page = shown(hostile)
-    page.evaluate("planRows.all = true; planRows.draw()")
-    texts = "[...document.querySelectorAll('.step .text, .entry .text, #title')]"
-    assert set(page.evaluate(f"{texts}.map(each => getComputedStyle(each).unicodeBidi)")) == {"isolate"}
 
 
 @pytest.mark.browser

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from page_data import call, kept, of_store, run_of, serving, waiting, with_tools
+from run_folders import TOOLS, Running, plan, step
 from test_page import embedded
 
 import planning.serving
@@ -296,44 +296,29 @@ def test_a_session_that_is_deleted_leaves_the_list(path: Path) -> None:
         assert next(stream)[1] == {"more": False, "problem": None, "reading": 0, "gone": ["other"]}
 
 
-SLEEPING = """
-import sys, time
-sys.path[:0] = sys.argv[2:]
-from page_data import kept
-from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
-
-def sleep():
-    print("asleep", flush=True)
-    time.sleep(600)
-
-session, _ = kept(sys.argv[1], "run")
-step = WorkflowStep(step_id="nap", description="Take a nap", type="tool", name="sleep")
-run_workflow(Workflow(goal="Rest", steps=(step,)), Capabilities(tools={"sleep": sleep}), session=session)
-"""
-
-
 @pytest.mark.slow
 def test_a_run_whose_process_is_killed_is_stopped_on_the_page_though_nothing_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feeds, "_LOOKED", 0.1)
     monkeypatch.setattr(feeds, "_LIST_POLLED", 0.1)
+    (tmp_path / "step_tools.py").write_text(TOOLS)
+    (tmp_path / "nap.json").write_text(plan(step("sleeper")))
     path = tmp_path / "plans.db"
-    arguments = [sys.executable, "-c", SLEEPING, str(path), str(Path(__file__).parent)]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline() == b"asleep\n"
-        run_of(Session(session_id="other", store=SqliteStore(path)))
-        with following(path) as client:
-            streams = [client.events("/events/run?after=0", "health"), client.events("/events", "sessions")]
-            first = [next(stream)[1] for stream in streams]
-            assert {name: first[0][name] for name in ("state", "step")} == {"state": "working", "step": "nap"}
-            assert {each["id"]: each["state"] for each in first[1]} == {"other": "finished", "run": "working"}
-            running.kill()
-            assert next(streams[0])[1] == {**first[0], "state": "stopped", "cut": True}
-            assert next(streams[1])[1] == [
-                {**each, "state": "stopped"} for each in first[1] if each["id"] == "run"
-            ]
+    running = Running(tmp_path, "nap.json", "run", "--tools", "step_tools:tools", "--store", str(path))
+    running.until_called("sleeper")
+    run_of(Session(session_id="other", store=SqliteStore(path)))
+    with following(path) as client:
+        streams = [client.events("/events/run?after=0", "health"), client.events("/events", "sessions")]
+        first = [next(stream)[1] for stream in streams]
+        assert {name: first[0][name] for name in ("state", "step")} == {"state": "working", "step": "sleeper"}
+        assert {each["id"]: each["state"] for each in first[1]} == {"other": "finished", "run": "working"}
+        running.signal(signal.SIGKILL)
+        assert running.ended() == -signal.SIGKILL
+        assert next(streams[0])[1] == {**first[0], "state": "stopped", "cut": True}
+        assert next(streams[1])[1] == [
+            {**each, "state": "stopped"} for each in first[1] if each["id"] == "run"
+        ]
 
 
 # What a host does to a plan that it looks at, also through the server of the page

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_data import a_workflow, call, kept, of_memory, of_store, run_of
+from page_data import a_workflow, call, kept, of_memory, of_store, run_of, steps_of
 
 from planning import Plan, PlanChanged, PlanDiff, PlanStep, StepStatus
 from planning.observe.names import named_diff, named_facts, named_plan, names_in
 from planning.observe.steps import PlanSteps, RunSteps, Span, Step, plan_steps
 from planning.plan.diff import StepAdded, StepDetailed, StepMarked, StepMoved, StepNoted, StepRetitled
 from planning.plan.facts import PlanFacts, Proof
+from planning.view.document import RunData
 from planning.workflow import Capabilities, StepFailure, Workflow, WorkflowStep, run_workflow
 from planning.workflow.run.records import StepRecord
 
@@ -145,7 +146,7 @@ def names_of(data: Any) -> dict[int, Any]:
     return found
 
 
-def test_the_names_of_each_version_are_those_of_the_plan_and_the_run_there(tmp_path: Path) -> None:
+def test_names_and_steps_of_each_version_are_those_of_the_plan_and_the_run_there(tmp_path: Path) -> None:
     session, toolbox = kept(tmp_path / "plans.db")
     call(toolbox, "setup_plan", objective="Mine", initial_steps=["One", "Two"])
     call(toolbox, "clear_plan")
@@ -160,7 +161,9 @@ def test_the_names_of_each_version_are_those_of_the_plan_and_the_run_there(tmp_p
     call(toolbox, "setup_plan", objective="Else", initial_steps=["Look"])
     session.reset()
     wanted = {version: dict(names_in(session.at(version))) for version in range(session.version + 1)}
-    assert names_of(of_store(tmp_path / "plans.db")) == names_of(of_memory(session)) == wanted
+    data = of_store(tmp_path / "plans.db")
+    assert names_of(data) == names_of(of_memory(session)) == wanted
+    assert steps_of(data) == {version: RunData(RunSteps.of(session.at(version))).fields for version in wanted}
     fetch = {"S001": "fetch", "S002": "parse", "S003": "bad", "S004": "use", "S005": "say"}
     runs = [names for version, names in wanted.items() if version in {1, 2, last, last + 1, last + 2}]
     assert runs == [{}, {}, fetch, {}, fetch]

@@ -127,17 +127,6 @@ def test_a_step_has_its_attempts_its_output_and_its_failure() -> None:
     assert told(session, "use") == {"state": "skipped", "after": "bad"}
 
 
-def test_the_steps_of_each_version_are_those_of_the_session_also_after_a_rewind(tmp_path: Path) -> None:
-    session, _ = kept(tmp_path / "plans.db", "run")
-    run_of(session)
-    session.rewind(3)
-    session.rewind(0)
-    session.rewind(4)
-    run_of(session)
-    for version, steps in steps_of(of_store(tmp_path / "plans.db", "run")).items():
-        assert steps == RunData(RunSteps.of(session.at(version))).fields
-
-
 @pytest.mark.parametrize("limit", [1, 3, 5])
 def test_steps_of_the_oldest_changes_are_where_the_run_begins(limit: int) -> None:
     session = Session()

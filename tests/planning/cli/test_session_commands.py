@@ -184,16 +184,30 @@ REFUSED = [
 ]
 
 
+SHOWN: dict[str, str | bytes] = {
+    "empty": "",
+    "deep": "[" * 100_000,
+    "bytes": b"\xff",
+    "list": "[]",
+    "workflow": FINE,
+    "version": '{"slices": {}}',
+    "hostile": json.dumps({"slices": {"planning.model:Plan": [{"objective": "\x1b[2J"}]}, "version": 2}),
+}
+
+
 def test_wrong_input_is_refused_and_creates_nothing(folder: Path, snapshot: SnapshotAssertion) -> None:
     (folder / "empty.db").touch()
     (folder / "notes.txt").write_text("Remember the milk.")
+    for name, text in SHOWN.items():
+        (folder / f"{name}.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
     with closing(sqlite3.connect(folder / "bare.db")) as bare:
         bare.executescript("CREATE TABLE t (x); DROP TABLE t; VACUUM")
     os.mkfifo(folder / "pipe")
     (folder / "link").symlink_to(folder / "pipe")
     files, kept_ = {path.name: path.stat().st_size for path in folder.iterdir()}, all_of(SqliteStore(PLANS))
-    shown = runs(REFUSED).replace(f"{folder}/", "")
-    assert shown.count("exit code 2\n") == len(REFUSED)
+    refused_ = [*REFUSED, *(f"show {name}.txt" for name in SHOWN)]
+    shown = runs(refused_).replace(f"{folder}/", "")
+    assert (shown.count("exit code 2\n"), "\x1b" in shown) == (len(refused_), False)
     assert shown == snapshot
     assert {path.name: path.stat().st_size for path in folder.iterdir()} == files
     assert all_of(SqliteStore(PLANS)) == kept_
@@ -321,22 +335,3 @@ def test_a_reminder_is_the_active_plan_as_a_model_reads_it() -> None:
 def test_a_terminal_gets_the_run_as_a_table(snapshot: SnapshotAssertion) -> None:
     text = written_in_terminal(80, "show", "fine.json", NO_COLOR="1")
     assert timeless(left_in(text)) == snapshot
-
-
-WRONG: dict[str, str | bytes] = {
-    "empty": "",
-    "deep": "[" * 100_000,
-    "bytes": b"\xff",
-    "list": "[]",
-    "workflow": FINE,
-    "version": '{"slices": {}}',
-    "hostile": json.dumps({"slices": {"planning.model:Plan": [{"objective": "\x1b[2J"}]}, "version": 2}),
-}
-
-
-def test_what_cannot_be_shown_is_refused(folder: Path, snapshot: SnapshotAssertion) -> None:
-    for name, text in WRONG.items():
-        (folder / f"{name}.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
-    shown = runs([f"{name}.txt" for name in WRONG], "show ")
-    assert (shown.count("exit code 2\n"), "\x1b" in shown) == (len(WRONG), False)
-    assert shown == snapshot

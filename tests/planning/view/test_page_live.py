@@ -156,7 +156,6 @@ def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(opened: Op
     assert page.texts(".step .id") == ["S002 S001", "S001 S002"]
     page.click("#tab-changes")
     assert page.text("#changes-box .entry[aria-current] .body").endswith("Added S002, S001.")
-    assert page.errors == []
 
 
 def test_the_header_follows_the_health_of_a_session(opened: Opened, stage: Stage) -> None:
@@ -178,7 +177,6 @@ def test_the_header_follows_the_health_of_a_session(opened: Opened, stage: Stage
     assert page.evaluate("[$('progress').value, $('progress').max]") == [3, 3]
     stage.say("health", {})
     page.wait("$('state').hidden")
-    assert page.errors == []
 
 
 def test_a_run_that_was_cut_short_shows_its_step_as_stopped(opened: Opened, stage: Stage) -> None:
@@ -199,7 +197,6 @@ def test_a_run_that_was_cut_short_shows_its_step_as_stopped(opened: Opened, stag
     page.press("Home")
     page.press("End")
     assert page.evaluate("stateOf('nap')") == "stopped"
-    assert page.errors == []
 
 
 NAMES = "[...document.querySelectorAll('#list .name')].map(each => each.textContent)"
@@ -243,7 +240,6 @@ def test_the_list_has_the_newest_session_first_and_follows(opened: Opened, stage
         "document.querySelector('#list .find p').textContent"
         " === '0 of 2 sessions; 2 are still being read; older ones are not shown'"
     )
-    assert page.errors == []
 
 
 def test_the_list_filters_by_state_and_sorts(opened: Opened, stage: Stage) -> None:
@@ -289,27 +285,15 @@ def test_the_list_filters_by_state_and_sorts(opened: Opened, stage: Stage) -> No
     page.evaluate("window.isOld = true; location.reload()")
     page.wait(f"!window.isOld && $('list-sort')?.value === 'name' && String({NAMES}) === 'Plan 3'")
     assert page.values("[aria-pressed=true]", "dataset.state") == ["waiting", "failed"]
-    assert page.errors == []
 
 
 def test_ten_thousand_sessions_draw_what_is_in_sight(opened: Opened, stage: Stage) -> None:
-    states = ("working", "failed", "finished", "stopped")
-    stage.say("sessions", [listed(number, state=states[number % 4]) for number in range(10_000)])
+    stage.say("sessions", [listed(number) for number in range(10_000)])
     page = opened(stage.url)
     page.wait("document.querySelector('#list .find p')?.textContent === '10,000 sessions'")
-    seen = []
-    for part in (0, 0.5, 1):
-        page.evaluate(f"$('list-box').scrollTop = $('list-box').scrollHeight * {part}")
-        page.settle()
-        page.settle()
-        assert page.evaluate("document.querySelectorAll('*').length") < 1_000
-        seen.append(page.values("#list .name"))
-    assert (seen[0][0], seen[2][-1]) == ("Plan 9999", "Plan 0")
-    page.press("/")
-    page.type("plan 123")
-    page.click("[data-state=failed]")
-    page.wait("document.querySelector('#list .find p').textContent === '2 of 10,000 sessions'")
-    assert page.values("#list .name") == ["Plan 1237", "Plan 1233"]
+    page.evaluate("$('list-box').scrollTop = $('list-box').scrollHeight")
+    page.wait("[...document.querySelectorAll('#list .name')].at(-1).textContent === 'Plan 0'")
+    assert page.evaluate("document.querySelectorAll('*').length") < 1_000
 
 
 # A plan with a policy, which the page may change
@@ -359,7 +343,6 @@ def test_a_plan_is_approved_by_the_keyboard(agent: Agent, steered: Opened) -> No
     assert page.text("#change .lead") == "The host approved the plan."
     page.wait("$('announcement').textContent === 'Version 2 of 2: The host approved the plan.'")
     assert agent[1].call("copy", {}).success
-    assert page.errors == []
 
 
 def test_a_plan_is_rejected_with_a_reason(agent: Agent, steered: Opened) -> None:
@@ -376,7 +359,6 @@ def test_a_plan_is_rejected_with_a_reason(agent: Agent, steered: Opened) -> None
     assert seen(page, "#approval") == []
     reply = agent[1].call("copy", {})
     assert "the plan was rejected (Copy to <b>two</b> places?)" in reply.message
-    assert page.errors == []
 
 
 def test_a_decision_about_a_plan_that_changed_is_not_carried_out(agent: Agent, steered: Opened) -> None:
@@ -388,6 +370,7 @@ def test_a_decision_about_a_plan_that_changed_is_not_carried_out(agent: Agent, s
     page.type("Too long")
     page.click("#decide-yes")
     page.wait("notes.steer !== null")
+    assert page.errors.pop().endswith("status of 409 (Conflict)")
     assert page.text("#notes") == "The plan has changed meanwhile; nothing was done. Look at it again."
     session.refresh()
     assert session.version == 2
@@ -417,7 +400,6 @@ def test_steps_are_moved_and_removed(agent: Agent, steered: Opened) -> None:
     assert page.values(".step .id") == ["S003", "S002"]
     assert page.evaluate("document.activeElement.id") == "plan-box"
     assert page.text("#change .lead") == "S001 was removed. S002 no longer depends on S001."
-    assert page.errors == []
 
 
 def test_an_old_version_and_a_page_that_may_not_steer_have_no_buttons(agent: Agent, steered: Opened) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from page_data import BEGAN, recorded
 
 from laws import work_of
 from planning import ApprovePlan, Plan, PlanningToolsSection, PlanPolicy, PlanStep, RejectPlan, Toolbox
@@ -22,7 +23,6 @@ from planning.workflow.model import WorkflowStatus
 from planning.workflow.run import records as runs
 from session import Session, SessionView
 
-BEGAN = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
 CHANGED = BEGAN + timedelta(minutes=5)
 NOW = CHANGED + timedelta(minutes=1)
 DEAD = f"{'0' * 8}-0000-0000-0000-{'0' * 12}.{runs.new_token().split('.')[1]}.999999999.1"
@@ -127,16 +127,11 @@ def with_run(
     """A session with a run whose steps came so far, a minute each."""
     session = Session()
     register_plan(session)
-    runs.register_workflow(session)
-    began = BEGAN.isoformat()
-    run = runs.WorkflowRun(run_id="one", workflow=FLOW, status=status, token=token, started_at=began, **more)
-    session.dispatch(runs.RunChanged(run, session_id=session.session_id))
-    for minutes, (step_id, status_, message) in enumerate(records, start=1):
-        at = (BEGAN + timedelta(minutes=minutes)).isoformat()
-        error = None if message is None else StepFailure(message)
-        record = runs.StepRecord(run_id="one", step_id=step_id, status=status_, at=at, error=error)
-        session.dispatch(runs.StepChanged(record, session_id=session.session_id))
-    return session
+    changes = [
+        {step_id: (state, 60 * minutes, {"error": None if message is None else StepFailure(message)})}
+        for minutes, (step_id, state, message) in enumerate(records, start=1)
+    ]
+    return recorded(session, FLOW, *changes, status=status, token=token, **more)
 
 
 BEGUN, DONE = ("rent", "in_progress", None), ("rent", "completed", None)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from planning.tools import Tool
 from planning.view.document import Document
 from planning.view.sources import StoreSource, read_session
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
 from session import Session
 from session.stores import SqliteStore
 
@@ -105,21 +107,15 @@ STEPS = {"fetch": [], "parse": ["fetch"], "bad": ["fetch"], "use": ["bad"], "say
 
 
 def a_workflow(steps: dict[str, list[str]]) -> Workflow:
-    """A workflow whose steps call tools of their own names."""
-    return Workflow(
-        goal="Report the revenue",
-        steps=tuple(
-            WorkflowStep(
-                step_id=name,
-                description=f"The step {name}",
-                type="tool",
-                name=name,
-                depends_on=tuple(others),
-                on_failure="skip_dependents",
-            )
-            for name, others in steps.items()
-        ),
-    )
+    """A workflow whose steps call tools of their own names; one named ``hard`` fails the run if it fails."""
+    made = (
+        WorkflowStep(
+            step_id=name, description=f"The step {name}", type="tool", name=name, depends_on=tuple(others),
+            on_failure="fail" if name == "hard" else "skip_dependents",
+        )
+        for name, others in steps.items()
+    )  # fmt: skip
+    return Workflow(goal="Report the revenue", steps=tuple(made))
 
 
 def run_of(session: Session, steps: dict[str, list[str]] = STEPS, fails: str = "bad") -> None:
@@ -141,6 +137,25 @@ def a_run_of(steps: dict[str, list[str]], fails: str = "") -> Any:
     session = Session()
     run_of(session, steps, fails)
     return of_memory(session)
+
+
+BEGAN = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
+
+
+def recorded(
+    session: Session, flow: Workflow, *changes: dict[str, tuple[Any, float, dict[str, Any]]], **run: Any
+) -> Session:
+    """Leave a run as its process did, after changes: the status of steps at a second, and more of each."""
+    register_workflow(session)
+    now = WorkflowRun(run_id="r", workflow=flow, started_at=BEGAN.isoformat(), **run)
+    session.dispatch(RunChanged(now, session_id=session.session_id))
+    for change in changes:
+        with session.transaction() as transaction:
+            for step_id, (status, second, more) in change.items():
+                at = (BEGAN + timedelta(seconds=second)).isoformat()
+                record = StepRecord("r", step_id, status, at, called=True, **more)
+                transaction.dispatch(StepChanged(record, session_id=session.session_id))
+    return session
 
 
 @contextmanager

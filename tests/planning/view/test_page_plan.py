@@ -21,6 +21,7 @@ from page_data import (
     of_memory,
     of_store,
     plans_of,
+    recorded,
     with_tools,
 )
 from page_stage import Opened, at
@@ -29,7 +30,6 @@ from planning.cli.opening import opened_page
 from planning.cli.terminal import seconds_text
 from planning.tools import Tool
 from planning.workflow import Capabilities, StepFailure, Workflow, WorkflowStep, run_workflow
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
 from session import Session
 
 pytestmark = pytest.mark.browser
@@ -264,21 +264,6 @@ def nodes(page: Page) -> dict[str, Any]:
     return {each["name"]: each for each in page.evaluate(NODES)}
 
 
-def timed(*changes: dict[str, Any], steps: dict[str, list[str]]) -> Any:
-    """A run whose changes are these records of steps, each at a second of the run."""
-    session, flow = Session(), a_workflow(steps)
-    register_workflow(session)
-    run = WorkflowRun(run_id="r", workflow=flow)
-    session.dispatch(RunChanged(run, session_id=session.session_id))
-    for change in changes:
-        with session.transaction() as transaction:
-            for step, (status, second, more) in change.items():
-                at = datetime.fromtimestamp(1_000.0 + second, UTC).isoformat()
-                record = StepRecord("r", step, status, at, called=True, **more)
-                transaction.dispatch(StepChanged(record, session_id=session.session_id))
-    return of_memory(session)
-
-
 @pytest.mark.parametrize("steps", [CHAIN, FAN, LAYERS], ids=["a chain", "a fan", "layers"])
 def test_a_workflow_of_twelve_steps_opens_on_its_graph_with_every_name_legible(
     shown: Opened, steps: dict[str, list[str]]
@@ -397,7 +382,7 @@ def test_a_time_has_the_form_of_the_terminal(shown: Opened) -> None:
 
 
 def test_each_step_has_a_bar_in_the_timeline(shown: Opened) -> None:
-    run = timed(
+    changes = [
         {"a": ("in_progress", 0, {"attempt": 1})},
         {"a": ("completed", 4, {"attempt": 1}), "b": ("in_progress", 4, {"attempt": 1})},
         {"b": ("in_progress", 6, {"attempt": 2})},
@@ -405,9 +390,9 @@ def test_each_step_has_a_bar_in_the_timeline(shown: Opened) -> None:
             "b": ("failed", 10, {"attempt": 2, "error": StepFailure("gone")}),
             "c": ("pending", 10, {"after": "b"}),
         },
-        steps={"a": [], "b": ["a"], "c": ["b"]},
-    )
-    page = shown(run, width=1440)
+    ]
+    run = recorded(Session(), a_workflow({"a": [], "b": ["a"], "c": ["b"]}), *changes)
+    page = shown(of_memory(run), width=1440)
     assert page.evaluate(BARS) == [
         ["a", [["in-completed", 0, 40]]],
         ["b", [["in-failed", 40, 60], ["in-failed", 60, 100]]],
@@ -426,14 +411,14 @@ def test_each_step_has_a_bar_in_the_timeline(shown: Opened) -> None:
 
 def test_a_pause_of_a_run_does_not_hide_its_bars(shown: Opened) -> None:
     day = 86_400
-    run = timed(
+    changes = [
         {"a": ("in_progress", 0, {"attempt": 1})},
         {"a": ("completed", 10, {"attempt": 1})},
         {"b": ("in_progress", day, {"attempt": 1})},
         {"b": ("completed", day + 10, {"attempt": 1})},
-        steps={"a": [], "b": ["a"]},
-    )
-    page = shown(run, width=1440)
+    ]
+    run = recorded(Session(), a_workflow({"a": [], "b": ["a"]}), *changes)
+    page = shown(of_memory(run), width=1440)
     (_, [(_, begin, end)]), (_, [(_, second, last)]) = page.evaluate(BARS)
     assert (begin, last) == (0, 100)
     assert 45 <= end < second <= 55

@@ -54,6 +54,21 @@ def call(toolbox: Toolbox, name: str, call_id: str | None = None, **arguments: o
     toolbox.call(f"planning_{name}", arguments, context={"call_id": call_id, "actor": "agent"})
 
 
+def eventful(path: Path) -> tuple[Session, Toolbox]:
+    """A session in a store with a refusal, a failed call, a rewind and a fork."""
+    session, toolbox = kept(path)
+    first = {"title": "Reproduce it", "details": "On 3.12 only.\nSee the log."}
+    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=[first, "Find the cause", "Mend it"])
+    call(toolbox, "mark_step", step_id="S001", status="in_progress")
+    call(toolbox, "mark_step", step_id="S009", status="done")
+    call(toolbox, "mark_step", step_id="S001", status="done", note="It was the cookie")
+    with_tools(session, deploy=lambda: 1 / 0).call("deploy", {}, context={"actor": "bob"})
+    call(toolbox, "add_step", steps=["Tell the team"])
+    session.rewind(2, actor="ann")
+    session.fork(3, session_id="what-if")
+    return session, toolbox
+
+
 def with_tools(session: Session, **functions: Any) -> Toolbox:
     """Other tools of a session."""
     tools = [Tool(name=name, description=name, function=each) for name, each in functions.items()]

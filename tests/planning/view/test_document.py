@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_data import a_workflow, call, in_memory, kept, of_memory, of_store, run_of, steps_of, with_tools
+from page_data import (
+    a_workflow,
+    call,
+    eventful,
+    in_memory,
+    kept,
+    of_memory,
+    of_store,
+    run_of,
+    steps_of,
+    with_tools,
+)
 from syrupy.assertion import SnapshotAssertion
 
 from planning.observe.steps import RunSteps
@@ -32,23 +43,10 @@ def timeless(value: Any) -> Any:
 def test_a_session_is_told_change_by_change_from_a_store_and_from_memory(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    session, toolbox = kept(tmp_path / "plans.db")
-    first = {"title": "Reproduce it", "details": "On 3.12.\nSee the log."}
-    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=[first, "Mend it"])
-    call(toolbox, "mark_step", step_id="S001", status="done", note="It was the cookie")
-    call(toolbox, "mark_step", step_id="S009", status="done")
+    session, toolbox = eventful(tmp_path / "plans.db")
+    search = with_tools(session, search=lambda query: f"3 files match {query}")
+    search.call("search", {"query": "Set-Cookie"}, context={"call_id": "s1", "actor": "agent"})
     call(toolbox, "read_plan")
-
-    def search(query: str) -> str:
-        return f"3 files match {query}"
-
-    def deploy() -> None:
-        raise ConnectionError("secret host")
-
-    others = with_tools(session, search=search, deploy=deploy)
-    others.call("search", {"query": "Set-Cookie"}, context={"call_id": "s1", "actor": "agent"})
-    others.call("deploy", {})
-    session.rewind(1, actor="ann")
     call(toolbox, "clear_plan")
     data = timeless(of_store(tmp_path / "plans.db"))
     assert json.dumps(data, indent=1) == snapshot

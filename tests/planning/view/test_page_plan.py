@@ -16,13 +16,12 @@ from page_data import (
     a_workflow,
     call,
     data_of,
+    eventful,
     in_memory,
-    kept,
     of_memory,
     of_store,
     plans_of,
     recorded,
-    with_tools,
 )
 from page_stage import Opened, at
 
@@ -38,16 +37,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def nightly(tmp_path: Path) -> Any:
     """A run with refusals, a failed call, a rewind and a fork."""
-    session, toolbox = kept(tmp_path / "plans.db")
-    first = {"title": "Reproduce it", "details": "On 3.12 only.\nSee the log."}
-    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=[first, "Find the cause", "Mend it"])
-    call(toolbox, "mark_step", step_id="S001", status="in_progress")
-    call(toolbox, "mark_step", step_id="S009", status="done")
-    call(toolbox, "mark_step", step_id="S001", status="done", note="It was the cookie")
-    with_tools(session, deploy=lambda: 1 / 0).call("deploy", {}, context={"actor": "bob"})
-    call(toolbox, "add_step", steps=["Tell the team"])
-    session.rewind(2, actor="ann")
-    session.fork(3, session_id="what-if")
+    eventful(tmp_path / "plans.db")
     return of_store(tmp_path / "plans.db")
 
 

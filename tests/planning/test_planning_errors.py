@@ -95,9 +95,7 @@ def test_the_option_that_means_the_same_is_named_where_there_is_such_an_option()
         ("title", [], None),
     ],
 )
-def test_the_closest_name_is_suggested_and_none_when_nothing_is_close(
-    name: object, known: list[str], near: str | None
-) -> None:
+def test_the_closest_name_is_suggested_or_none(name: object, known: list[str], near: str | None) -> None:
     assert nearest(name, known) == near
 
 

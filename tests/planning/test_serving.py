@@ -64,9 +64,7 @@ SERVERS = pytest.mark.parametrize(
 
 @SERVERS
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", b"\x16\x03\x01"])
-def test_more_silent_clients_than_there_are_places_shut_nobody_out(
-    serve: Served, expected: int, said: bytes
-) -> None:
+def test_more_silent_clients_than_places_shut_nobody_out(serve: Served, expected: int, said: bytes) -> None:
     with serve() as url:
         silent = [connected(url) for _ in range(200)]
         for each in silent:

@@ -253,9 +253,7 @@ SETUP = Call("planning_setup_plan", {"objective": "Fix the login", "initial_step
 
 
 @given(st.lists(st.tuples(names.map("planning_".__add__), arguments), max_size=5))
-def test_whatever_a_model_sends_every_line_is_printable_and_the_state_is_that_of_the_plan(
-    calls: list[tuple[str, object]],
-) -> None:
+def test_whatever_a_model_sends_is_printable_and_the_plan_is_shown(calls: list[tuple[str, object]]) -> None:
     sent = [Call(name, given if isinstance(given, str) else json.dumps(given)) for name, given in calls]
     pipe, progress = io.StringIO(), Progress()
     face, ends = Lines(pipe, progress), Counter[str]()

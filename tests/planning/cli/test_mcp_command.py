@@ -48,9 +48,7 @@ def test_an_option_that_makes_no_sense_is_refused(snapshot: SnapshotAssertion) -
     assert runs(WRONG, "mcp ") == snapshot
 
 
-def test_beyond_this_machine_a_token_is_required(
-    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_a_token_is_required_elsewhere(monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
     shown = run("mcp", "--http", "0.0.0.0:0")
     monkeypatch.setenv("PLANNING_MCP_TOKEN", "short")
     assert shown + runs(["0.0.0.0:0", "localhost:0"], "mcp --http ") == snapshot
@@ -100,9 +98,7 @@ def test_a_plan_runs_with_the_tools_of_several_servers(folder: Path) -> None:
     assert (outputs["a"], outputs["b"]["plan"]["objective"]) == ("abab", "abab")
 
 
-def test_servers_that_cannot_be_used_end_it_before_anything_runs(
-    folder: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_servers_that_cannot_be_used_end_it_at_once(folder: Path, snapshot: SnapshotAssertion) -> None:
     wrong = [("/no/such/program",), (BAD, BAD), ("sh -c 'exit 4'",)]
     shown = [running(folder, ECHO, servers=servers) for servers in wrong]
     assert "".join(said for said, result in shown if result is None) == snapshot

@@ -102,9 +102,7 @@ def test_a_value_is_json_where_it_can_be(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["leave", "interrupt"])
-def test_a_tool_that_ends_the_program_stops_the_run(
-    name: str, folder: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_a_tool_that_exits_stops_the_run(name: str, folder: Path, snapshot: SnapshotAssertion) -> None:
     (folder / "end.json").write_text(plan(step(name)))
     assert ran("end.json", *WITH) == snapshot
 
@@ -246,9 +244,7 @@ def test_the_line_to_resume_with_is_quoted_for_a_shell(folder: Path) -> None:
     ) in shown
 
 
-def test_what_may_not_be_called_twice_is_not_said_to_be_retried(
-    folder: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_what_may_not_be_called_twice_is_not_retried(folder: Path, snapshot: SnapshotAssertion) -> None:
     (folder / "go").touch()
     (folder / "pay.json").write_text(plan(step("waiter"), step("fail", "waiter")))
     once = ("pay.json", "--tools", "step_tools:once")

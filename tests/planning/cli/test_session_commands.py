@@ -103,9 +103,7 @@ def test_the_history_has_json_as_json_and_breaks_between_words(snapshot: Snapsho
     assert run("history", "plans.db", "notes", "--limit", "9", "--after", "5").count("\n") == 3
 
 
-def test_a_failed_run_says_why_in_red_and_has_its_own_step_ids(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_a_failed_run_says_why_in_red_and_has_its_own_step_ids(snapshot: SnapshotAssertion) -> None:
     def boom() -> None:
         raise ConnectionError("it is gone")
 
@@ -304,9 +302,7 @@ def test_a_session_of_a_program_is_shown_without_its_other_slices(folder: Path) 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def test_each_step_of_a_plan_has_its_time_and_how_long_it_took(
-    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_each_step_has_its_time(monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
     times = (START.timestamp() + 65 * number for number in range(99))
     monkeypatch.setattr("session.transaction.time", lambda: next(times))
     session, toolbox = kept(Path("timed.db"), "timed")

@@ -127,9 +127,7 @@ RUNS: dict[str, tuple[list[str], str | None]] = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_what_the_user_is_asked_and_what_comes_of_it(
-    name: str, agent: Agent, snapshot: SnapshotAssertion
-) -> None:
+def test_what_the_user_is_asked_and_answers(name: str, agent: Agent, snapshot: SnapshotAssertion) -> None:
     options, stdin = RUNS[name]
     shown = run("approve", "plans.db", "nightly", *options, stdin=stdin)
     called = agent[1].call("copy", {}).message  # in its own process, as it were
@@ -235,7 +233,7 @@ def test_each_change_is_shown_until_the_session_is_deleted(
     )
 
 
-def test_the_steps_of_a_workflow_have_their_own_ids(
+def test_steps_of_a_workflow_have_their_ids(
     folder: Path, watched: Watched, snapshot: SnapshotAssertion
 ) -> None:
     session, toolbox = kept(folder / "plans.db")
@@ -248,9 +246,7 @@ def test_the_steps_of_a_workflow_have_their_own_ids(
     )
 
 
-def test_approval_and_evidence_are_shown_as_they_come(
-    agent: Agent, watched: Watched, snapshot: SnapshotAssertion
-) -> None:
+def test_approval_and_evidence_are_shown(agent: Agent, watched: Watched, snapshot: SnapshotAssertion) -> None:
     session, toolbox = agent
     assert snapshot == watched(
         lambda: session.dispatch(ApprovePlan()),

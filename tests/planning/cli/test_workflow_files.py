@@ -212,9 +212,7 @@ def test_an_object_that_cannot_be_used_is_refused(tmp_path: Path, snapshot: Snap
 UNCLOSED = VALID.rstrip()[:-1]
 
 
-def test_a_plan_without_its_last_bracket_was_cut_unless_the_model_ended_it(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_a_plan_without_its_last_bracket_was_cut_unless_finished(snapshot: SnapshotAssertion) -> None:
     shown = [run("validate", "--format", "prompt", *more, stdin=UNCLOSED) for more in ([], ["--finished"])]
     assert "".join(shown) == snapshot
 

@@ -118,9 +118,7 @@ def test_a_change_is_said_in_words(session: Session, event: Any, words: str) -> 
     assert words_of(newest(session)) == words
 
 
-def test_changes_as_json_have_the_plan_and_what_their_events_carry(
-    session: Session, snapshot: SnapshotAssertion
-) -> None:
+def test_changes_as_json_have_the_plan_and_the_events(session: Session, snapshot: SnapshotAssertion) -> None:
     first = session.snapshot()
     with session.transaction(actor="ann", call_id="call-1") as transaction:
         transaction.dispatch(MarkStep("S001", "done", "seen"))

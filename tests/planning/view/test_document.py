@@ -40,9 +40,7 @@ def timeless(value: Any) -> Any:
     return [timeless(each) for each in value] if isinstance(value, list) else value
 
 
-def test_a_session_is_told_change_by_change_from_a_store_and_from_memory(
-    tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_a_session_is_told_change_by_change(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     session, toolbox = eventful(tmp_path / "plans.db")
     search = with_tools(session, search=lambda query: f"3 files match {query}")
     search.call("search", {"query": "Set-Cookie"}, context={"call_id": "s1", "actor": "agent"})
@@ -73,7 +71,7 @@ def test_a_thousand_marks_are_less_than_300_kilobytes(tmp_path: Path) -> None:
     assert len(json.dumps(data, separators=(",", ":"))) < 250_000
 
 
-def test_the_family_of_a_session_is_its_line_its_forks_and_those_that_work_for_it(
+def test_the_family_is_the_forks_and_those_that_work_for_it(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     path = tmp_path / "plans.db"

@@ -430,9 +430,7 @@ def test_steps_say_what_shows_them_done_and_what_they_wait_for(agent: Agent, ste
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (800, "light"), (1440, "dark")])
-def test_the_buttons_keep_nobody_out(
-    agent: Agent, steered: Opened, axe: str, width: int, scheme: str
-) -> None:
+def test_buttons_keep_nobody_out(agent: Agent, steered: Opened, axe: str, width: int, scheme: str) -> None:
     page = steered(width=width, scheme=scheme)
     page.evaluate(f"{axe}; null")
     found = [violations(page)]

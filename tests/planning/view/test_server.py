@@ -297,9 +297,7 @@ def test_a_session_that_is_deleted_leaves_the_list(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_whose_process_is_killed_is_stopped_on_the_page_though_nothing_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_whose_process_is_killed_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "_LOOKED", 0.1)
     monkeypatch.setattr(feeds, "_LIST_POLLED", 0.1)
     (tmp_path / "step_tools.py").write_text(TOOLS)

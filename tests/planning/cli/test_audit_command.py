@@ -68,27 +68,15 @@ def agents() -> None:
 
 
 SHOWN = [
-    "audit plans.db good",
-    "audit plans.db careless",
-    "audit plans.db cheat",
-    "audit plans.db policy",
-    "audit careless.json --json",
-    "audit policy.json",
-    f"audit {TRIAGE}",
+    *(f"audit plans.db {name}" for name in ("good", "careless", "cheat", "policy")),
+    *("audit careless.json --json", "audit policy.json", f"audit {TRIAGE}"),
     "audit plans.db careless --format github --fail-on stale,done_without_call",
     "audit plans.db cheat --fail-on unfinished,stale",
-    "audit plans.db policy --json",
-    "audit plans.db good --json --fail-on unfinished",
+    *("audit plans.db policy --json", "audit plans.db good --json --fail-on unfinished"),
 ]
-
 WRONG = [
-    "audit plans.db",
-    "audit plans.db goud",
-    "audit plans.db cheat --fail-on done",
-    "audit careless.json good",
-    "audit missing.db",
-    "audit plan.json",
-    "audit",
+    *("audit plans.db", "audit plans.db goud", "audit plans.db cheat --fail-on done"),
+    *("audit careless.json good", "audit missing.db", "audit plan.json", "audit"),
 ]
 
 

@@ -201,7 +201,6 @@ def test_a_failed_run_in_a_terminal_says_how_to_resume(run_folder: None, snapsho
         ({"TERM": "dumb"}, False),
         ({"NO_COLOR": ""}, True),
     ],
-    ids=["FORCE_COLOR", "NO_COLOR wins", "NO_COLOR", "a dumb terminal", "an empty NO_COLOR"],
 )
 def test_colours_are_forced_and_forbidden(given: dict[str, str], is_coloured: bool, run_folder: None) -> None:
     red, green, end = ("<ESC>[31m", "<ESC>[1;32m", "<ESC>[0m") if is_coloured else ("", "", "")

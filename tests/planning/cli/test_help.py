@@ -68,23 +68,9 @@ def test_the_package_is_the_command(module: str) -> None:
 
 
 WRONG = [
-    "plan",
-    "replai",
-    "--loud",
-    "replay --jsn",
-    "--versoin",
-    "history --lmit 3",
-    "sessions delete --ye x",
-    "run --zzz",
-    "store",
-    "store cop",
-    "tools a",
-    "tools --format yaml",
-    "validate --format xml plan.json",
-    "schema --version 3",
-    "view --port soon",
-    "view --port -1",
-    "run --max-parallel 1.5",
+    *("plan", "replai", "--loud", "replay --jsn", "--versoin", "history --lmit 3", "sessions delete --ye x"),
+    *("run --zzz", "store", "store cop", "tools a", "tools --format yaml", "validate --format xml plan.json"),
+    *("schema --version 3", "view --port soon", "view --port -1", "run --max-parallel 1.5"),
 ]
 
 

@@ -30,17 +30,9 @@ def no_token(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 WRONG = [
-    "--tools mark,fly",
-    "--tools ,",
-    "--http 8000",
-    "--http localhost:",
-    "--http ::1:80",
-    "--http localhost:70000",
-    "--allow-host a.example",
-    "--run search",
-    "--session 'no name'",
-    "--store -",
-    "--last",
+    *("--tools mark,fly", "--tools ,"),
+    *(f"--http {address}" for address in ("8000", "localhost:", "::1:80", "localhost:70000")),
+    *("--allow-host a.example", "--run search", "--session 'no name'", "--store -", "--last"),
 ]
 
 

@@ -73,18 +73,12 @@ def test_a_plan_with_errors_is_told_as_validate_tells_it_and_not_run(folder: Pat
     assert calls(folder) == []
 
 
-REFUSED = [
-    "",
-    "--tools find",
-    "--tools nowhere:tools",
-    "--tools step_tools:tools --var year",
-    "--tools step_tools:tools --var =1",
-    "--tools step_tools:tools --var a=1 --var a=1",
-    "--tools step_tools:tools --prompt a --var user_prompt=a",
-    "--tools step_tools:tools --executor dask://nowhere",
-    "--tools step_tools:tools --timeout 0",
-    "--tools step_tools:tools --json",
+OPTIONS = [
+    *("--var year", "--var =1", "--var a=1 --var a=1", "--prompt a --var user_prompt=a"),
+    *("--executor dask://nowhere", "--timeout 0", "--json"),
 ]
+REFUSED = ["", "--tools find", "--tools nowhere:tools"]
+REFUSED += [f"--tools step_tools:tools {each}" for each in OPTIONS]
 
 
 def test_what_cannot_be_done_is_refused_at_once(folder: Path, snapshot: SnapshotAssertion) -> None:

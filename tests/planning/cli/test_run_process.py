@@ -46,9 +46,8 @@ def test_an_async_tool_is_cancelled_and_the_run_resumed(
     assert calls(folder) == ["find", "sleeper", "sleeper"]
 
 
-@pytest.mark.parametrize("executor", [None, "threads", "processes"])
-def test_a_tool_that_cannot_be_cancelled_is_waited_for(executor: str | None, folder: Path) -> None:
-    options = () if executor is None else ("--executor", executor)
+@pytest.mark.parametrize("options", [[], ["--executor=threads"], ["--executor=processes"]])
+def test_a_tool_that_cannot_be_cancelled_is_waited_for(options: list[str], folder: Path) -> None:
     running = Running(folder, "waiter.json", "--tools", "step_tools:once", *options)
     running.until_called("waiter")
     running.signal(SIGINT)
@@ -62,11 +61,15 @@ def test_a_tool_that_cannot_be_cancelled_is_waited_for(executor: str | None, fol
 
 
 @pytest.mark.parametrize(
-    ("name", "executor"),
-    [("waiter", "threads"), ("waiter", "processes"), ("stubborn", None), ("blocking", None)],
+    ("name", "options"),
+    [
+        ("waiter", ["--executor=threads"]),
+        ("waiter", ["--executor=processes"]),
+        ("stubborn", []),
+        ("blocking", []),
+    ],
 )
-def test_a_second_signal_waits_for_nothing(name: str, executor: str | None, folder: Path) -> None:
-    options = () if executor is None else ("--executor", executor)
+def test_a_second_signal_waits_for_nothing(name: str, options: list[str], folder: Path) -> None:
     running = Running(folder, f"{name}.json", *WITH, *options)
     running.until_called(name)
     running.signal(SIGINT)
@@ -86,8 +89,8 @@ def test_a_second_signal_waits_for_nothing(name: str, executor: str | None, fold
     assert calls(folder) == sorted(["find", name, name])
 
 
-@pytest.mark.parametrize("executor", [(), ("--executor", "processes")], ids=["here", "processes"])
-def test_what_a_tool_prints_is_no_part_of_the_output(executor: tuple[str, ...], folder: Path) -> None:
+@pytest.mark.parametrize("executor", [[], ["--executor=processes"]])
+def test_what_a_tool_prints_is_no_part_of_the_output(executor: list[str], folder: Path) -> None:
     (folder / "loud.json").write_text(plan(step("loud")))
     done = in_process("run", "loud.json", *WITH, *executor, "--json")
     assert (done.returncode, json.loads(done.stdout)["outputs"]) == (0, {"loud": "said"})

@@ -29,24 +29,14 @@ pytestmark = pytest.mark.usefixtures("store_folder")
 PLANS = Path("plans.db")
 
 
+SHOWS = ("nightly", "nightly --at 2", "nightly --at 0", "run", "run --at 2", "other")
+HISTORIES = ("nightly --after 1", "run", "other", "what-if")
 READING = [
     "sessions plans.db",
-    "show plans.db nightly",
-    "show plans.db nightly --at 2",
-    "show plans.db nightly --at 0",
-    "show plans.db run",
-    "show plans.db run --at 2",
-    "show plans.db other",
-    "history plans.db nightly --after 1",
-    "history plans.db run",
-    "history plans.db other",
-    "history plans.db what-if",
-    "diff plans.db nightly 2 6",
-    "diff plans.db nightly 2 2",
-    "diff plans.db nightly 2",
-    "diff plans.db nightly",
-    "verify plans.db nightly",
-    "verify plans.db",
+    *(f"show plans.db {each}" for each in SHOWS),
+    *(f"history plans.db {each}" for each in HISTORIES),
+    *(f"diff plans.db nightly{each}" for each in (" 2 6", " 2 2", " 2", "")),
+    *("verify plans.db nightly", "verify plans.db"),
 ]
 CHANGING = ["rewind plans.db nightly 2", "fork plans.db nightly --at 2 --as another"]
 JSON = "sessions plans.db, history plans.db nightly, diff plans.db nightly 2 6, verify plans.db nightly"
@@ -153,32 +143,19 @@ def test_the_fifty_sessions_that_were_changed_last_are_listed(folder: Path) -> N
 REFUSED = [
     *(f"sessions {each}" for each in ("missing.db", ".", "-", "empty.db", "notes.txt", "bare.db")),
     "sessions mysql://localhost/plans",
-    "show plans.db nigthly",
-    "history plans.db zebra",
-    "show plans.db nightly --at 7",
-    "history plans.db nightly --after 7",
-    "diff plans.db nightly 1 7",
-    "rewind plans.db nightly 7",
-    "fork plans.db nightly --at 7",
-    "fork plans.db nightly --as run",
+    *("show plans.db nigthly", "history plans.db zebra", "show plans.db nightly --at 7"),
+    *("history plans.db nightly --after 7", "diff plans.db nightly 1 7", "rewind plans.db nightly 7"),
+    *("fork plans.db nightly --at 7", "fork plans.db nightly --as run"),
     *("sessions pipe", "sessions link", "show pipe x", "watch pipe x"),
     *("sessions", "view", "export -o run.html", "history 118"),  # the default store is not there yet
-    "store copy plans.db copy.db nightly nightlx",
-    "store create plans.db",
-    "sessions delete plans.db nightly missing --yes",
-    "sessions delete plans.db nightl --yes",
-    "sessions delete plans.db nightly",
+    *("store copy plans.db copy.db nightly nightlx", "store create plans.db"),
+    *(f"sessions delete plans.db {each}" for each in ("nightly missing --yes", "nightl --yes", "nightly")),
     *(f"{each} notes.txt x" for each in ("view --no-open", "export -o run.html")),
-    "show run.json --at 3",
-    "show plans.db a/b",
-    "fork plans.db nightly --as a/b",
-    "fork plans.db nightly --as nightly",
-    "rewind plans.db nightly -1",
-    "diff plans.db nightly one 2",
+    *("show run.json --at 3", "show plans.db a/b", "fork plans.db nightly --as a/b"),
+    *("fork plans.db nightly --as nightly", "rewind plans.db nightly -1", "diff plans.db nightly one 2"),
     "history plans.db",
     *(f"{each} plans.db --session nightly" for each in ("show", "view", "export", "sessions delete")),
-    "run plan.json --session=nightly",
-    "sessions --session nightly",
+    *("run plan.json --session=nightly", "sessions --session nightly"),
 ]
 
 

@@ -70,15 +70,10 @@ def session() -> Session:
 
 
 COMMANDS = [
-    "history plans.db nightly",
-    "show plans.db nightly",
-    "show plans.db nightly --at 2",
+    *("history plans.db nightly", "show plans.db nightly", "show plans.db nightly --at 2"),
     "show plans.db nightly --json",
-    "diff plans.db nightly 1 8",
-    "diff plans.db nightly 3 4",
-    "diff plans.db nightly 5 6",
-    "rewind plans.db nightly 1",
-    "sessions plans.db",
+    *(f"diff plans.db nightly {versions}" for versions in ("1 8", "3 4", "5 6")),
+    *("rewind plans.db nightly 1", "sessions plans.db"),
 ]
 
 

@@ -155,19 +155,10 @@ ADDRESSES = [
     "me:secret@127.0.0.1/plans",
 ]
 COMMANDS = [
-    "sessions STORE",
-    "show STORE run",
-    "history STORE run",
-    "rewind STORE run 1",
-    "graph STORE",
-    "store create STORE",
-    "store copy plans.db STORE",
-    "sessions delete STORE run --yes",
-    "mcp --store STORE",
-    "mcp --http STORE",
-    "validate STORE --tools STORE",
-    "ask why --db STORE --model m",
-    "show STORE run STORE",
+    *("sessions STORE", "show STORE run", "history STORE run", "rewind STORE run 1", "graph STORE"),
+    *("store create STORE", "store copy plans.db STORE", "sessions delete STORE run --yes"),
+    *("mcp --store STORE", "mcp --http STORE", "validate STORE --tools STORE"),
+    *("ask why --db STORE --model m", "show STORE run STORE"),
 ]
 
 

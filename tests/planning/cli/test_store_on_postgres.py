@@ -57,13 +57,8 @@ def on(place: str, command: str) -> list[str]:
 
 
 READING = [
-    "sessions STORE",
-    "show STORE nightly --at 2 --json",
-    "show STORE run",
-    "history STORE nightly",
-    "diff STORE nightly 2 6",
-    "audit STORE nightly",
-    "verify STORE nightly --json",
+    *("sessions STORE", "show STORE nightly --at 2 --json", "show STORE run", "history STORE nightly"),
+    *("diff STORE nightly 2 6", "audit STORE nightly", "verify STORE nightly --json"),
 ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import Any
 
 import attrs
 import pytest
-from cli_runs import run
+from cli_runs import printed, run
 from page_data import a_workflow, plans_of, recorded, run_of, steps_of
 from test_page import embedded
 
@@ -117,11 +116,6 @@ HISTORIES: dict[str, tuple[Build | tuple[Build, ...], str, str, str]] = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def printed(*arguments: str) -> Any:
-    """The JSON that a command prints."""
-    return json.loads(run(*arguments).split("--- stdout\n")[1])
 
 
 def by_python(session: Session) -> Answer:

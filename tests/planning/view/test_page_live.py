@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from browser import Page
-from page_data import a_run_of, call, in_memory, of_memory, serving, waiting
+from page_data import a_run_of, a_workflow, call, in_memory, of_memory, recorded, serving, waiting
 from page_stage import Opened, Stage, at
 from test_page import violations
 
@@ -19,6 +19,7 @@ from planning import Toolbox
 from planning.plan.commands import ApprovePlan, RejectPlan, RemoveStep
 from planning.view.sources import StoreSource
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from planning.workflow.run.records import new_token
 from session import Session
 
 pytestmark = pytest.mark.browser
@@ -180,12 +181,8 @@ def test_the_header_follows_the_health_of_a_session(opened: Opened, stage: Stage
 
 
 def test_a_run_that_was_cut_short_shows_its_step_as_stopped(opened: Opened, stage: Stage) -> None:
-    session = Session()
-    step = WorkflowStep(step_id="nap", description="Take a nap", type="tool", name="nap")
-    seen = list[Any]()
-    tools = {"nap": lambda: seen.append(of_memory(session))}
-    run_workflow(Workflow(goal="Rest", steps=(step,)), Capabilities(tools=tools), session=session)
-    (during,) = seen
+    nap = {"nap": ("in_progress", 0, {"attempt": 1})}
+    during = of_memory(recorded(Session(), a_workflow({"nap": []}), nap, token=new_token()))
     page = opened(stage.showing(during), width=1440)
     labels = "String([...document.querySelectorAll('.node')].map(each => each.getAttribute('aria-label')))"
     page.wait(f"timeline && {labels}.includes('in progress')")

@@ -87,12 +87,6 @@ def test_a_client_whose_first_request_does_not_come_is_dropped(
             assert connection.recv(1_000) == b""
 
 
-@pytest.mark.parametrize(("origin", "expected"), [("http://{}", 200), ("http://localhost", 403)])
-def test_only_the_page_itself_may_ask_the_server_of_a_page(origin: str, expected: int) -> None:
-    with page_server() as url:
-        assert get(url, Origin=origin.format(urlsplit(url).netloc)) == expected
-
-
 @SERVERS
 def test_a_header_may_come_in_two_parts(serve: Served, expected: int) -> None:
     with serve() as url:

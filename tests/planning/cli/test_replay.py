@@ -35,24 +35,6 @@ def test_json_holds_the_plan_or_null_and_nothing_else(snapshot: SnapshotAssertio
     assert run("replay", stdin=none) == snapshot(name="no planning calls")
 
 
-def test_each_change_of_a_plan_is_told_in_lines(snapshot: SnapshotAssertion) -> None:
-    begin = {"step_id": "S001", "status": "in_progress", "note": "Fails on empty names"}
-    sent = [("planning_mark_step", {"step_id": "S001", "status": "pending"}), ("planning_mark_step", begin)]
-    for mark in ("S009 finished", "S001 done", "S002 done", "S001 blocked"):
-        step_id, status = mark.split()
-        sent.append(("planning_mark_step", {"step_id": step_id, "status": status}))
-    update = {"step_id": "S002", "title": "Fix it well", "details": "In login.py\nand in session.py"}
-    setup = {"objective": "Fix the login", "initial_steps": ["Reproduce it", "Fix it"]}
-    shown = run(
-        "replay",
-        stdin=lines(
-            said(("planning_setup_plan", setup), ("planning_update_step", update), ("run_tests", {}), *sent),
-            said(("planning_read_plan", {}), ("planning_clear_plan", {}), ("run_tests", {})),
-        ),
-    )
-    assert shown == snapshot
-
-
 def test_markup_and_control_characters_of_a_model_stay_text(snapshot: SnapshotAssertion) -> None:
     setup = {"objective": "[red]Fix[/] [/]", "initial_steps": [{"title": "[link=x]a[/link] \\[b"}]}
     hostile: list[tuple[str, Any]] = [

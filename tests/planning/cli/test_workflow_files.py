@@ -50,14 +50,12 @@ def search(query: str, limit: int = 5) -> dict:
     return {"url": f"https://example.org/{query}"}
 
 
+Day = Annotated[date, Field(examples=["2026-01-31"])]
+Word = Annotated[str, Field(pattern="^x+$")]
+
+
 @tool
-def odd(
-    ids: list[int],
-    side: Literal["left", "right"],
-    day: Annotated[date, Field(examples=["2026-01-31"])],
-    word: Annotated[str, Field(pattern="^x+$")],
-    is_sure: bool,
-) -> str:
+def odd(ids: list[int], side: Literal["left", "right"], day: Day, word: Word, is_sure: bool) -> str:
     return "odd"
 
 

@@ -128,6 +128,8 @@ def test_who_has_not_the_link_or_another_name_for_this_machine_is_refused(path: 
             assert client.get("/", Host=name) == (421, ELSEWHERE)
         for name in (f"localhost:{client.port}", "127.0.0.1", "[::1]:80"):
             assert client.get("/", Host=name)[0] == 200
+        for origin, status in ((f"127.0.0.1:{client.port}", 200), ("localhost", 403)):
+            assert client.get("/", Origin=f"http://{origin}")[0] == status
         assert client.get("/run/none.json") == (404, "There is no session none.")
         assert client.get("/run/%00.json") == (404, "There is no session \\x00.")
         assert client.get("/events/nightly?after=x") == (400, "after=x is not a version.")

@@ -165,20 +165,20 @@ def test_a_slow_model_is_asked_twice_for_as_long_and_with_as_much_text_as_it_may
 
 # Nothing is asked
 
+OF_FILE = [
+    "--csv --json",
+    "--base-url http://127.0.0.1:1/v1",
+    "--timeout 0",
+    "--timeout nan",
+    "--timeout 1e9",
+]
+OF_MODEL = ["--prompt-limit 3999", "--prompt-limit 50001", "", "--base-url localhost"]
 REFUSED = [
-    "'How many?' --db shop.db",
-    "'How many?'",
-    "'  ' --db shop.db --model m",
-    "--db shop.db --sql-from count.sql --csv --json",
-    "--db shop.db --sql-from count.sql --base-url http://127.0.0.1:1/v1",
-    "'How many?' --db shop.db --model m --prompt-limit 3999",
-    "'How many?' --db shop.db --model m --prompt-limit 50001",
-    *(f"--db shop.db --sql-from count.sql --timeout {seconds}" for seconds in ("0", "nan", "1e9")),
+    *("'How many?' --db shop.db", "'How many?'", "'  ' --db shop.db --model m"),
+    *(f"--db shop.db --sql-from count.sql {each}" for each in OF_FILE),
     *(f"--db shop.db --sql-from {file}" for file in ("-", "none.sql", "shop.db", "blank.sql")),
-    "--db /dev/zero --sql-from count.sql",
-    "'How many?' --model m --db none.db",
-    "'How many?' --model m --db shop.db",
-    "'How many?' --model m --db shop.db --base-url localhost",
+    *("--db /dev/zero --sql-from count.sql", "'How many?' --model m --db none.db"),
+    *(f"'How many?' --model m --db shop.db {each}" for each in OF_MODEL),
 ]
 
 

@@ -75,7 +75,7 @@ def test_a_plan_with_errors_is_told_as_validate_tells_it_and_not_run(folder: Pat
 
 OPTIONS = [
     *("--var year", "--var =1", "--var a=1 --var a=1", "--prompt a --var user_prompt=a"),
-    *("--executor dask://nowhere", "--timeout 0", "--json"),
+    *("--executor dask://nowhere", "--timeout 0", "--json", ""),
 ]
 REFUSED = ["", "--tools find", "--tools nowhere:tools"]
 REFUSED += [f"--tools step_tools:tools {each}" for each in OPTIONS]
@@ -84,6 +84,7 @@ REFUSED += [f"--tools step_tools:tools {each}" for each in OPTIONS]
 def test_what_cannot_be_done_is_refused_at_once(folder: Path, snapshot: SnapshotAssertion) -> None:
     shown = runs(REFUSED, "run fine.json ")
     assert (shown.count("exit code 2\n"), calls(folder)) == (len(REFUSED), [])
+    assert not (folder / ".planning").exists()
     assert shown == snapshot
 
 
@@ -220,12 +221,6 @@ def test_where_no_store_can_be_written_the_message_says_what_to_do(folder: Path)
     assert calls(folder) == []
     assert completed("fine.json", *WITH, "--prompt", "larks", "--store", "mine.db").startswith("completed")
     assert sessions("mine.db") == ["fine"]
-
-
-def test_what_cannot_start_creates_no_store(folder: Path) -> None:
-    run("run", "fine.json", *WITH)
-    run("run", "fine.json", "--prompt", "larks")
-    assert not (folder / ".planning").exists()
 
 
 def test_the_line_to_resume_with_is_quoted_for_a_shell(folder: Path) -> None:

@@ -76,12 +76,9 @@ def test_a_database_is_read_and_copied_back_as_the_file_that_was_copied_into_it(
 
 
 CHANGING = [
-    "rewind STORE nightly 2",
-    "fork STORE nightly --at 3 --as trial",
-    "run plan.json --store STORE thinking",
-    "run plan.json --store STORE thinking --resume",
-    "sessions delete STORE nightly --yes",
-    "sessions STORE",
+    *("rewind STORE nightly 2", "fork STORE nightly --at 3 --as trial"),
+    *(f"run plan.json --store STORE thinking{more}" for more in ("", " --resume")),
+    *("sessions delete STORE nightly --yes", "sessions STORE"),
 ]
 
 

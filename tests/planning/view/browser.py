@@ -16,15 +16,8 @@ from typing import Any, Final, Self
 
 PATIENCE: Final = 30.0  # seconds that the browser may take for anything
 _FLAGS: Final = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--lang=en-GB",
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
+    *("--disable-background-networking", "--disable-component-update", "--no-first-run", "--lang=en-GB"),
     "--remote-debugging-pipe",
 )
 

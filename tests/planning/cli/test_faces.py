@@ -267,18 +267,12 @@ def test_whatever_a_model_sends_is_printable_and_the_plan_is_shown(calls: list[t
     assert (ends.total(), ends["refused"]) == (len(calls) + 1, progress.refused)
 
 
+DAY = datetime.date(2026, 1, 2)
 ROWS: list[list[Any]] = [
     [1, "Ada", None, 2.5, b"\x00\xff", "one\ntwo\tthree"],
-    [
-        20_000,
-        "NULL",
-        "'NULL'",
-        1e300,
-        {"k": datetime.date(2026, 1, 2)},
-        "漢字かな交じり文の長い長い長い長い説明文",
-    ],
+    [20_000, "NULL", "'NULL'", 1e300, {"k": DAY}, "漢字かな交じり文の長い長い長い長い説明文"],
     [-3, "", "NULLs", None, b"x" * 80, "e\u0301\U0001f600 \x9b31m[red]"],
-    [None, "a" * 3_000, "null", float("inf"), ["\u00e9", None], datetime.date(2026, 1, 2)],
+    [None, "a" * 3_000, "null", float("inf"), ["\u00e9", None], DAY],
 ]
 
 

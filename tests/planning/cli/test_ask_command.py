@@ -165,13 +165,7 @@ def test_a_slow_model_is_asked_twice_for_as_long_and_with_as_much_text_as_it_may
 
 # Nothing is asked
 
-OF_FILE = [
-    "--csv --json",
-    "--base-url http://127.0.0.1:1/v1",
-    "--timeout 0",
-    "--timeout nan",
-    "--timeout 1e9",
-]
+OF_FILE = ["--csv --json", "--base-url http://127.0.0.1:1", *(f"--timeout {n}" for n in ("0", "nan", "1e9"))]
 OF_MODEL = ["--prompt-limit 3999", "--prompt-limit 50001", "", "--base-url localhost"]
 REFUSED = [
     *("'How many?' --db shop.db", "'How many?'", "'  ' --db shop.db --model m"),

@@ -184,9 +184,6 @@ def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path)
         assert (read(changes), changes.is_deleted) == ([], False)
     store.delete("s")
     assert (read(timelines[0]), timelines[0].is_deleted) == ([], True)
-    for opened in (store, *(timeline.session.store for timeline in timelines)):
-        assert opened is not None
-        opened.close()
 
 
 def test_the_stamp_of_a_file_differs_with_each_change_also_of_its_log(tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 from cli_runs import TRIAGE, lines, refused, run, runs, said, started
-from page_data import of_store
+from page_data import embedded, of_store
 from syrupy.assertion import SnapshotAssertion
-from test_page import embedded
 
 from planning.observe.stores import open_session
 from session.stores import SqliteStore

@@ -11,8 +11,7 @@ from typing import Any
 import attrs
 import pytest
 from cli_runs import printed, run
-from page_data import a_workflow, plans_of, recorded, run_of, steps_of
-from test_page import embedded
+from page_data import a_workflow, embedded, plans_of, recorded, run_of, steps_of
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, RejectPlan, Toolbox, family_progress, health_of
 from planning.observe.stores import open_session

@@ -173,6 +173,12 @@ def recorded(
     return session
 
 
+def embedded(page: bytes) -> Any:
+    """The data in a page, as a browser finds it: up to the first end of a script."""
+    text = page.decode().split('<script type="application/json" id="data">', 1)[1]
+    return json.loads(text.split("</script", 1)[0])
+
+
 @contextmanager
 def serving(source: StoreSource | bytes, **options: bool) -> Iterator[str]:
     """Serve the page in a thread within the block; yields the link."""

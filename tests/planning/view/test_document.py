@@ -1,8 +1,12 @@
-"""What a run did and how its steps are doing, as the data of the page."""
+"""What a run did and how its steps are doing, as the data of the page; and the page as bytes."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 from page_data import (
     a_workflow,
     call,
+    embedded,
     eventful,
     in_memory,
     kept,
@@ -27,6 +32,7 @@ from planning.plan.commands import SetupPlan
 from planning.suite.tools import register_plan
 from planning.tools import Tool, ToolError
 from planning.view.document import RunData
+from planning.view.page import export_page, live_page, policy
 from planning.view.sources import family_of
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
@@ -199,3 +205,41 @@ def test_the_graph_says_what_the_document_says_of_a_step(snapshot: SnapshotAsser
     places = {"x", "y", "w", "h", "text"}
     nodes = [{name: each[name] for name in sorted(each.keys() - places)} for each in graph["nodes"]]
     assert json.dumps(nodes, indent=1) == snapshot
+
+
+# The page as bytes
+
+PAGE = resources.files("planning.view").joinpath("page.html").read_text("utf-8")
+
+
+def hashes(pattern: str) -> str:
+    (found,) = re.findall(pattern, PAGE, re.DOTALL)
+    return f"'sha256-{base64.b64encode(hashlib.sha256(found.encode()).digest()).decode()}'"
+
+
+def test_the_page_has_one_style_and_one_script_and_is_less_than_120_kilobytes() -> None:
+    data, charset = '<script type="application/json" id="data">', '<meta charset="utf-8">'
+    assert [PAGE.count(tag) for tag in ("<style>", "<script>", data, charset)] == [1] * 4
+    assert len(export_page("{}")) < 120_000
+
+
+def test_a_browser_lets_it_use_its_own_style_and_script_and_nothing_else() -> None:
+    rules = (
+        f"default-src 'none'; style-src {hashes('<style>(.*?)</style>')}; "
+        f"script-src {hashes('<script>(.*?)</script>')}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    assert policy(is_live=False) == rules
+    assert policy(is_live=True) == rules.replace("img-src data:;", "img-src data:; connect-src 'self';")
+    for page, is_live in ((export_page("{}"), False), (live_page("{}"), True)):
+        meta = f'<meta http-equiv="Content-Security-Policy" content="{policy(is_live=is_live)}">'
+        assert page.decode().count(meta) == 1
+        assert page.decode().index(meta) < page.decode().index("<style>")
+
+
+@pytest.mark.parametrize(
+    "text", ["</SCRIPT >", "<!--<script>", "]]>", "\u2028\u2029", "\\", "\x00\x1b", "\\1 \\g<0>", "é"]
+)
+def test_no_text_of_the_data_acts_in_the_page(text: str) -> None:
+    page = export_page(json.dumps({"title": text}, ensure_ascii=False))
+    assert embedded(page) == {"mode": "export", "run": {"title": text}}
+    assert page.decode().count("<") == export_page("{}").decode().count("<")

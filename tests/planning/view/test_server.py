@@ -14,9 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from page_data import call, kept, of_store, run_of, serving, waiting, with_tools
+from page_data import call, embedded, kept, of_store, run_of, serving, waiting, with_tools
 from run_folders import TOOLS, Running, plan, step
-from test_page import embedded
 
 import planning.serving
 from planning import Plan, ToolValidationError

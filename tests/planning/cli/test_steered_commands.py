@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cli_runs import plain, printed, run, started, written_in_terminal
-from page_data import call, kept, waiting
+from page_data import call, kept, run_of, waiting
 from run_folders import PATIENCE
 from store_files import timeless
 from syrupy.assertion import SnapshotAssertion
@@ -21,8 +21,8 @@ from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox
 from planning.cli import history
 from planning.plan.commands import ApprovePlan, RejectPlan, RemoveStep
 from planning.plan.facts import PlanFacts
+from planning.policy.reducers import AskToFinish
 from planning.tools import Tool
-from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 from session.stores import SqliteStore
 
@@ -232,8 +232,7 @@ def test_steps_of_a_workflow_have_their_ids(
     folder: Path, watched: Watched, snapshot: SnapshotAssertion
 ) -> None:
     session, toolbox = kept(folder / "plans.db")
-    steps = tuple(WorkflowStep(step_id=each, description=f"Do {each}") for each in ("S002", "load"))
-    run_workflow(Workflow(goal="Load it", steps=steps), Capabilities(), session=session)
+    run_of(session, {"S002": [], "load": []})
     assert snapshot == watched(
         lambda: session.rewind(1),
         lambda: call(toolbox, "mark_step", step_id="S001", status="done"),
@@ -247,6 +246,7 @@ def test_approval_and_evidence_are_shown(agent: Agent, watched: Watched, snapsho
         lambda: session.dispatch(ApprovePlan()),
         lambda: toolbox.call("copy", {}),
         lambda: call(toolbox, "mark_step", step_id="S001", status="done", evidence=["C1"]),
+        lambda: session.dispatch(AskToFinish(("S002", "S003"), let_go=False)),
     )
 
 

@@ -79,17 +79,11 @@ def test_json_is_the_final_state_and_nothing_else(snapshot: SnapshotAssertion) -
 ODD = "SELECT 'a,b' AS \"x,y\", NULL AS n, 'NULL' AS t, x'00ff' AS b, 'two\nlines\t\x1b[2J' AS s, '' AS e"
 
 
-@pytest.mark.parametrize(
-    ("option", "rows"),
-    [
-        ((), "x,y\tn\tt\tb\ts\te\na,b\tNULL\t'NULL'\tx'00ff'\ttwo | lines \\x1b[2J\t\n"),
-        (("--csv",), '"x,y",n,t,b,s,e\n"a,b",,NULL,x\'00ff\',"two\nlines\t\x1b[2J",\n'),
-    ],
-)
-def test_a_program_gets_the_rows_alone(option: tuple[str, ...], rows: str) -> None:
+@pytest.mark.parametrize("option", [[], ["--csv"]], ids=["rows", "csv"])
+def test_a_program_gets_the_rows_alone(option: list[str], snapshot: SnapshotAssertion) -> None:
     Path("odd.sql").write_text(ODD)
-    log, _, out = ask("--sql-from", "odd.sql", *option).partition("--- stdout\n")
-    assert out == rows
+    log, _, rows = ask("--sql-from", "odd.sql", *option).partition("--- stdout\n")
+    assert ascii(rows) == snapshot
     assert log.startswith("exit code 0\n--- stderr\nNew plan: ")
     assert log.endswith("\n1 row\n")
 

@@ -167,7 +167,11 @@ SHOWN: dict[str, str | bytes] = {
     "workflow": FINE,
     "version": '{"slices": {}}',
     "hostile": json.dumps({"slices": {"planning.model:Plan": [{"objective": "\x1b[2J"}]}, "version": 2}),
+    "sqlite": b"SQLite format 3\0",
+    "errors": '[{"step_id": "a", "depends_on": ["b"]}]',
 }
+VIEWED = [*("none.db", ".", "empty.db", "notes.txt", "pipe", "cut.db", "sqlite.txt", "newer.db", "mysql://x")]
+VIEWED += ["plans.db nightli", "errors.txt"]
 
 
 def test_wrong_input_is_refused_and_creates_nothing(folder: Path, snapshot: SnapshotAssertion) -> None:
@@ -177,10 +181,15 @@ def test_wrong_input_is_refused_and_creates_nothing(folder: Path, snapshot: Snap
         (folder / f"{name}.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
     with closing(sqlite3.connect(folder / "bare.db")) as bare:
         bare.executescript("CREATE TABLE t (x); DROP TABLE t; VACUUM")
+    (folder / "cut.db").write_bytes((folder / "plans.db").read_bytes()[:50])
+    (folder / "newer.db").write_bytes((folder / "plans.db").read_bytes())
+    with closing(sqlite3.connect("newer.db")) as newer:
+        newer.execute("PRAGMA user_version = 3")
     os.mkfifo(folder / "pipe")
     (folder / "link").symlink_to(folder / "pipe")
     files, kept_ = {path.name: path.stat().st_size for path in folder.iterdir()}, all_of(SqliteStore(PLANS))
     refused_ = [*REFUSED, *(f"show {name}.txt" for name in SHOWN)]
+    refused_ += [f"{each} {place}" for each in ("view --no-open", "export -o run.html") for place in VIEWED]
     shown = runs(refused_).replace(f"{folder}/", "")
     assert (shown.count("exit code 2\n"), "\x1b" in shown) == (len(refused_), False)
     assert shown == snapshot

@@ -95,29 +95,6 @@ def test_a_port_in_use_is_refused() -> None:
         assert run("view", "plans.db", "--no-open", "--port", str(port)) == refused(reason)
 
 
-REFUSED = [
-    *("none.db", ".", "empty.db", "text.txt", "pipe", "cut.db", "sqlite.db", "newer.db", "mysql://x"),
-    "plans.db nightli",
-    "bad.json",
-]
-
-
-@pytest.mark.slow
-def test_what_cannot_be_shown_is_refused(folder: Path, snapshot: SnapshotAssertion) -> None:
-    (folder / "empty.db").touch()
-    os.mkfifo(folder / "pipe")
-    (folder / "text.txt").write_text("hello\n")
-    (folder / "cut.db").write_bytes((folder / "plans.db").read_bytes()[:50])
-    (folder / "newer.db").write_bytes((folder / "plans.db").read_bytes())
-    with closing(sqlite3.connect("newer.db")) as database:
-        database.execute("PRAGMA user_version = 3")
-    (folder / "sqlite.db").write_bytes(b"SQLite format 3\0")
-    (folder / "bad.json").write_text('[{"step_id": "a", "depends_on": ["b"]}]')
-    viewed, exported = (runs(REFUSED, command) for command in ("view --no-open ", "export -o run.html "))
-    assert viewed == exported
-    assert viewed.replace(f"{folder}/", "") == snapshot
-
-
 def exported(*arguments: str) -> Any:
     """The run in the file that the command writes."""
     assert run("export", *arguments, "-o", "run.html") == "exit code 0\n"

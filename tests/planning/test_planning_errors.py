@@ -7,11 +7,6 @@ import pytest
 from planning.errors import Problem, ToolValidationError, line_of, nearest, show, suggestion, unknown_option
 
 
-def test_a_problem_reads_as_its_place_and_its_message() -> None:
-    assert str(Problem("blank")) == "blank"
-    assert str(Problem("blank", "steps[0].title")) == "steps[0].title: blank"
-
-
 def test_a_problem_can_always_be_written_to_a_client() -> None:
     assert Problem("bad \ud800 caf\u00e9").message == "bad \\ud800 caf\u00e9"
 

@@ -13,6 +13,7 @@ import pytest
 from browser import Page
 from page_data import a_run_of, a_workflow, call, in_memory, of_memory, recorded, serving, waiting
 from page_stage import Opened, Stage, at
+from syrupy.assertion import SnapshotAssertion
 from test_page import violations
 
 from planning import Toolbox
@@ -159,7 +160,7 @@ def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(opened: Op
     assert page.text("#changes-box .entry[aria-current] .body").endswith("Added S002, S001.")
 
 
-def test_the_header_follows_the_health_of_a_session(opened: Opened, stage: Stage) -> None:
+def test_the_header_follows_the_health(opened: Opened, stage: Stage, snapshot: SnapshotAssertion) -> None:
     page = opened(stage.showing(a_run(2)))
     page.wait("timeline !== null")
     assert page.text("#state").startswith("working\n0 of 3 done\nS001 Look\nfor ")
@@ -170,11 +171,7 @@ def test_the_header_follows_the_health_of_a_session(opened: Opened, stage: Stage
         stage.say("health", {"state": state, "done": done, **common, **more})
         page.wait(f"run.health.state === '{state}'")
         said[state] = re.sub(r"(last change|\nfor) .*", r"\1 ...", page.text("#state"))
-    assert said == {
-        "waiting": "waiting for approval\n1 of 3 done\nS002 Mend and 2 other steps\nfor ...",
-        "stopped": "stopped\n1 of 3 done\nS002 Mend and 2 other steps\nafter 5.3 s, last change ...",
-        "finished": "finished\n3 of 3 done\nin 5.3 s",
-    }
+    assert json.dumps(said, indent=1) == snapshot
     assert page.evaluate("[$('progress').value, $('progress').max]") == [3, 3]
     stage.say("health", {})
     page.wait("$('state').hidden")
@@ -239,7 +236,7 @@ def test_the_list_has_the_newest_session_first_and_follows(opened: Opened, stage
     )
 
 
-def test_the_list_filters_by_state_and_sorts(opened: Opened, stage: Stage) -> None:
+def test_the_list_filters_and_sorts(opened: Opened, stage: Stage, snapshot: SnapshotAssertion) -> None:
     sessions = [
         listed(1, state="failed", done=3, error="join: refused"),
         listed(2, state="finished", done=4, step=None, error="ask: closed"),
@@ -250,14 +247,8 @@ def test_the_list_filters_by_state_and_sorts(opened: Opened, stage: Stage) -> No
     stage.say("sessions", sessions)
     page = opened(stage.url)
     page.wait(f"String({NAMES}) === 's/5,Plan 4,Plan 3,Plan 2,Plan 1'")
-    rows = page.texts("#list .entry")
-    assert [[part for part in row.split("\n") if part][:3] for row in rows] == [
-        ["s/5", "s/5", "2026-11-23 05:59"],
-        ["working", "Plan 4", "s/4 · S002 Mend it and 1 other step"],
-        ["waiting for approval", "Plan 3", "s/3 · S002 Mend it"],
-        ["finished", "Plan 2", "s/2"],
-        ["failed", "Plan 1", "s/1 · join: refused"],
-    ]
+    rows = [re.sub("\n+", " | ", row) for row in page.texts("#list .entry")]
+    assert "\n".join(re.sub(r"(for|after) \d.*", "...", row) for row in rows) == snapshot
     counts = "working 1, waiting for approval 1, finished 1, failed 1, stopped 0"
     assert ", ".join(page.values("[data-state]")) == counts
     orders = {}

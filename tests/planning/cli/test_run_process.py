@@ -18,6 +18,7 @@ from syrupy.assertion import SnapshotAssertion
 pytestmark = pytest.mark.slow
 
 WITH = ("--tools", "step_tools:tools")
+THREADS, PROCESSES = ["--executor=threads"], ["--executor=processes"]
 STOPPING = "press Ctrl-C again to stop at once"
 
 
@@ -46,7 +47,7 @@ def test_an_async_tool_is_cancelled_and_the_run_resumed(
     assert calls(folder) == ["find", "sleeper", "sleeper"]
 
 
-@pytest.mark.parametrize("options", [[], ["--executor=threads"], ["--executor=processes"]])
+@pytest.mark.parametrize("options", [[], THREADS, PROCESSES])
 def test_a_tool_that_cannot_be_cancelled_is_waited_for(options: list[str], folder: Path) -> None:
     running = Running(folder, "waiter.json", "--tools", "step_tools:once", *options)
     running.until_called("waiter")
@@ -61,13 +62,7 @@ def test_a_tool_that_cannot_be_cancelled_is_waited_for(options: list[str], folde
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("waiter", ["--executor=threads"]),
-        ("waiter", ["--executor=processes"]),
-        ("stubborn", []),
-        ("blocking", []),
-    ],
+    ("name", "options"), [("waiter", THREADS), ("waiter", PROCESSES), ("stubborn", []), ("blocking", [])]
 )
 def test_a_second_signal_waits_for_nothing(name: str, options: list[str], folder: Path) -> None:
     running = Running(folder, f"{name}.json", *WITH, *options)
@@ -89,7 +84,7 @@ def test_a_second_signal_waits_for_nothing(name: str, options: list[str], folder
     assert calls(folder) == sorted(["find", name, name])
 
 
-@pytest.mark.parametrize("executor", [[], ["--executor=processes"]])
+@pytest.mark.parametrize("executor", [[], PROCESSES])
 def test_what_a_tool_prints_is_no_part_of_the_output(executor: list[str], folder: Path) -> None:
     (folder / "loud.json").write_text(plan(step("loud")))
     done = in_process("run", "loud.json", *WITH, *executor, "--json")

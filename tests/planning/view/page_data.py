@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -133,7 +133,7 @@ def a_workflow(steps: dict[str, list[str]]) -> Workflow:
     return Workflow(goal="Report the revenue", steps=tuple(made))
 
 
-def run_of(session: Session, steps: dict[str, list[str]] = STEPS, fails: str = "bad") -> None:
+def run_of(session: Session, steps: dict[str, list[str]] = STEPS, fails: str = "bad") -> Session:
     """Run a workflow in a session; the tool of one name fails."""
 
     def tool(name: str) -> Any:
@@ -145,20 +145,19 @@ def run_of(session: Session, steps: dict[str, list[str]] = STEPS, fails: str = "
         return called
 
     run_workflow(a_workflow(steps), Capabilities(tools={name: tool(name) for name in steps}), session=session)
+    return session
 
 
 def a_run_of(steps: dict[str, list[str]], fails: str = "") -> Any:
     """A run of a workflow as the page has it."""
-    session = Session()
-    run_of(session, steps, fails)
-    return of_memory(session)
+    return of_memory(run_of(Session(), steps, fails))
 
 
 BEGAN = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
 
 
 def recorded(
-    session: Session, flow: Workflow, *changes: dict[str, tuple[Any, float, dict[str, Any]]], **run: Any
+    session: Session, flow: Workflow, *changes: Mapping[str, tuple[Any, float, Mapping[str, Any]]], **run: Any
 ) -> Session:
     """Leave a run as its process did, after changes: the status of steps at a second, and more of each."""
     register_workflow(session)

@@ -119,8 +119,7 @@ def told(session: Session, step: str) -> dict[str, Any]:
 
 
 def test_a_step_has_its_attempts_its_output_and_its_failure(snapshot: SnapshotAssertion) -> None:
-    session = Session()
-    run_of(session)
+    session = run_of(Session())
     assert {change.get("kind", "plan") for change in of_memory(session)["changes"]} == {"run", "failed"}
     steps = {name: told(session, name) for name in ("fetch", "bad", "use")}
     assert json.dumps(steps, indent=1) == snapshot
@@ -128,8 +127,7 @@ def test_a_step_has_its_attempts_its_output_and_its_failure(snapshot: SnapshotAs
 
 @pytest.mark.parametrize("limit", [1, 3, 5])
 def test_steps_of_the_oldest_changes_are_where_the_run_begins(limit: int) -> None:
-    session = Session()
-    run_of(session)
+    session = run_of(Session())
     data = of_memory(session, limit=limit)
     assert len(data["changes"]) == limit
     whole = steps_of(of_memory(session))

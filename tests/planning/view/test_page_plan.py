@@ -372,7 +372,7 @@ def test_a_time_has_the_form_of_the_terminal(shown: Opened) -> None:
 
 
 def test_each_step_has_a_bar_in_the_timeline(shown: Opened) -> None:
-    changes = [
+    changes: list[Any] = [
         {"a": ("in_progress", 0, {"attempt": 1})},
         {"a": ("completed", 4, {"attempt": 1}), "b": ("in_progress", 4, {"attempt": 1})},
         {"b": ("in_progress", 6, {"attempt": 2})},

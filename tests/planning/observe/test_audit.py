@@ -103,6 +103,7 @@ CLEAN: dict[str, Sequence[Act]] = {
     "calls before there is a plan": (*[call] * STALE_AFTER, set_up(1), call, S1),
     "a host that marks steps": (host(plan(3), MarkStep("S002", "done"), MarkStep("S001", "done")), host(
         MarkStep("S002", "pending"), MarkStep("S002", "done"), MarkStep("S003", "done"))),
+    "a plan that the host replaces": (host(plan(2)), host(plan(1), MarkStep("S001", "done"))),
     "a step that the host begins and the agent ends": (
         host(plan(1), MarkStep("S001", "in_progress")), call, S1,
     ),

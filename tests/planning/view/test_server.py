@@ -372,6 +372,7 @@ def test_a_plan_is_approved_against_the_version_that_was_seen(session: Session, 
     with following(path, steers=True) as client:
         session.dispatch(RemoveStep("S002"))
         origin = f"http://127.0.0.1:{client.port}"
+        assert client.steer("host", {"command": "remove", "step_id": "S001", "version": 1})[0] == 409
         status, moved = client.steer("host", APPROVE, Origin=origin)
         assert (status, moved["version"]) == (409, 2)
         assert moved["message"] == "The plan has changed meanwhile; nothing was done. Look at it again."

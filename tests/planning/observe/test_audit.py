@@ -15,10 +15,11 @@ from page_data import run_of
 from syrupy.assertion import SnapshotAssertion
 
 from laws import work_of
-from planning import MarkStep, NewPlanStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox
+from planning import ClearPlan, MarkStep, NewPlanStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox
 from planning.observe.audit import FINDINGS, STALE_AFTER, Audit, audit_plan
 from planning.observe.timeline import Recent
 from planning.plan.model import STEP_STATUSES, Plan
+from planning.tools import ToolResult
 from planning.workflow.run.records import WorkflowRun
 from session import Session, ToolFailed, ToolInvoked
 
@@ -87,6 +88,15 @@ WORK = (call, mark(1, "done"), call, mark(2, "done"))
 MORE = planning("add_step", steps=[{"title": "More"}])
 S1, S2, S3 = (mark(number, "done") for number in (1, 2, 3))
 
+
+def restored(session: Session, toolbox: Toolbox) -> None:
+    """Let an agent work on a plan of its own, then restore the one before."""
+    before = session.snapshot()
+    for act in (host(ClearPlan()), set_up(1), call, S1):
+        act(session, toolbox)
+    session.rollback(before)
+
+
 CLEAN: dict[str, Sequence[Act]] = {
     "nothing at all": (),
     "each step after its call": (set_up(2), *WORK),
@@ -103,6 +113,9 @@ CLEAN: dict[str, Sequence[Act]] = {
     "calls before there is a plan": (*[call] * STALE_AFTER, set_up(1), call, S1),
     "a host that marks steps": (host(plan(3), MarkStep("S002", "done"), MarkStep("S001", "done")), host(
         MarkStep("S002", "pending"), MarkStep("S002", "done"), MarkStep("S003", "done"))),
+    "a plan of the host that is restored": (
+        host(plan(1)), restored, *[call] * STALE_AFTER, host(MarkStep("S001", "done")),
+    ),
     "a plan that the host replaces": (host(plan(2)), host(plan(1), MarkStep("S001", "done"))),
     "a step that the host begins and the agent ends": (
         host(plan(1), MarkStep("S001", "in_progress")), call, S1,
@@ -120,6 +133,7 @@ def marks(*numbers: int, **more: Any) -> Act:
     return planning("mark_step", marks=each)
 
 
+FAILED = ToolResult(False, "no", None, "no", None, 0.1)
 BLANK = planning("setup_plan", objective="", initial_steps=[""] * 9)
 FAULTS: dict[str, Sequence[Act]] = {
     "done before a call": (set_up(2), S1, call, S2),
@@ -128,6 +142,7 @@ FAULTS: dict[str, Sequence[Act]] = {
     "another step done than the one begun": (set_up(1), mark(1, "in_progress"), call, MORE, S2, S1),
     "a plan of the host done by the agent": (host(plan(1)), S1),
     "done after failed calls": (set_up(1), fail, fail, S1),
+    "done after a call that says it failed": (set_up(1), host(ToolInvoked("search", {}, FAILED)), S1),
     "done at once": (set_up(2), call, marks(1, 2)),
     "begun and done at once": (set_up(2), mark(1, "in_progress"), mark(2, "in_progress"), call, marks(1, 2)),
     "in another order": (set_up(2), call, S2, call, S1),
@@ -139,6 +154,7 @@ FAULTS: dict[str, Sequence[Act]] = {
     "a run that failed": (run("hard"),),
     "a run that failed twice, after a plan": (set_up(2), *WORK, run("hard", "hard")),
     "reopened": (set_up(1), call, S1, mark(1, "in_progress"), call, S1),
+    "put back": (set_up(3), call, S1, call, S2, mark(1, "pending"), call, S3),
     "three begun": (set_up(3), *(mark(n, "in_progress") for n in (1, 2, 3)), call, S1, S2, S3),
     "stale": (set_up(1), *[call] * STALE_AFTER, S1),
     "stale, with a read and a refusal": (

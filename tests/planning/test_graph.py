@@ -54,9 +54,7 @@ def test_a_cycle_is_reported_exactly_where_there_is_one_from_its_earliest_step(n
         ({"a": ["x"], "b": ["a", "a"]}, ""),
     ],
 )
-def test_of_several_cycles_the_first_in_the_document_is_written(
-    needs: dict[str, list[str]], cycle: str
-) -> None:
+def test_of_several_cycles_the_first_is_written(needs: dict[str, list[str]], cycle: str) -> None:
     assert written(Graph(needs).cycle) == cycle
 
 

@@ -7,11 +7,6 @@ import pytest
 from planning.errors import Problem, ToolValidationError, line_of, nearest, show, suggestion, unknown_option
 
 
-def test_a_problem_reads_as_its_place_and_its_message() -> None:
-    assert str(Problem("blank")) == "blank"
-    assert str(Problem("blank", "steps[0].title")) == "steps[0].title: blank"
-
-
 def test_a_problem_can_always_be_written_to_a_client() -> None:
     assert Problem("bad \ud800 caf\u00e9").message == "bad \\ud800 caf\u00e9"
 
@@ -95,9 +90,7 @@ def test_the_option_that_means_the_same_is_named_where_there_is_such_an_option()
         ("title", [], None),
     ],
 )
-def test_the_closest_name_is_suggested_and_none_when_nothing_is_close(
-    name: object, known: list[str], near: str | None
-) -> None:
+def test_the_closest_name_is_suggested_or_none(name: object, known: list[str], near: str | None) -> None:
     assert nearest(name, known) == near
 
 

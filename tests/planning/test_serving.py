@@ -64,9 +64,7 @@ SERVERS = pytest.mark.parametrize(
 
 @SERVERS
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", b"\x16\x03\x01"])
-def test_more_silent_clients_than_there_are_places_shut_nobody_out(
-    serve: Served, expected: int, said: bytes
-) -> None:
+def test_more_silent_clients_than_places_shut_nobody_out(serve: Served, expected: int, said: bytes) -> None:
     with serve() as url:
         silent = [connected(url) for _ in range(200)]
         for each in silent:
@@ -87,12 +85,6 @@ def test_a_client_whose_first_request_does_not_come_is_dropped(
         connection.sendall(said)
         with suppress(ConnectionError):
             assert connection.recv(1_000) == b""
-
-
-@pytest.mark.parametrize(("origin", "expected"), [("http://{}", 200), ("http://localhost", 403)])
-def test_only_the_page_itself_may_ask_the_server_of_a_page(origin: str, expected: int) -> None:
-    with page_server() as url:
-        assert get(url, Origin=origin.format(urlsplit(url).netloc)) == expected
 
 
 @SERVERS

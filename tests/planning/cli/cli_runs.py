@@ -77,27 +77,6 @@ def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(command, preexec_fn=heed_interrupts, **(_PIPES | options))  # noqa: PLW1509 - it does nothing else
 
 
-_WITHOUT = """
-import sys
-
-class Missing:
-    def find_spec(self, name, *_):
-        if name == "{0}":
-            raise ModuleNotFoundError("No module named '{0}'", name=name)
-
-sys.meta_path.insert(0, Missing())
-from planning.cli import main
-main()
-"""
-
-
-def run_without(library: str, *arguments: str) -> str:
-    """What a run shows where a library is not installed; its input is an empty list."""
-    command = [sys.executable, "-c", _WITHOUT.format(library), *arguments]
-    done = subprocess.run(command, input="[]", capture_output=True, text=True, check=False)
-    return f"exit code {done.returncode}\n--- stderr\n{done.stderr}{done.stdout}"
-
-
 def written_in_terminal(columns: int, *arguments: str, typed: str = "", **environment: str) -> str:
     """What the command writes in a terminal of so many columns; it succeeds, or refuses the plan."""
     ours, theirs = pty.openpty()

@@ -66,11 +66,15 @@ async def sleeper() -> str:
     return "slept"
 
 
-def waiter() -> str:
-    _note("waiter")
+def _wait(name):
+    _note(name)
     while not Path("go").exists():
         time.sleep(0.01)
     return "waited"
+
+
+def waiter() -> str:
+    return _wait("waiter")
 
 
 async def stubborn() -> str:
@@ -84,10 +88,7 @@ async def stubborn() -> str:
 
 
 async def blocking() -> str:
-    _note("blocking")
-    while not Path("go").exists():
-        time.sleep(0.01)
-    return "over"
+    return _wait("blocking")
 
 
 def late() -> str:

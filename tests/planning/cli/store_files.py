@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import attrs
+from page_data import call
 from run_folders import plan, step, thought
 
 from planning import PlanningToolsSection, Toolbox
@@ -30,11 +31,6 @@ def timeless(text: str) -> str:
     text = re.sub(r'"seconds": [-e.\d]+', '"seconds": 0.1', text)
     text = re.sub(r"\b\d+\.\d s\b", "0.1 s", text)
     return re.sub(r"\w{8}-\w{4}-\w{4}-\w{4}-\w{12}", "00000000-0000-0000-0000-000000000000", text)
-
-
-def call(toolbox: Toolbox, name: str, call_id: str | None = None, **arguments: object) -> None:
-    """One call by the model."""
-    toolbox.call(f"planning_{name}", arguments, context={"call_id": call_id, "actor": "model"})
 
 
 def a_store(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import TRIAGE, run, runs, written_in_terminal
@@ -24,87 +25,58 @@ def search(query: str) -> str:
     return "secret"
 
 
-class Agent:
-    """A scripted agent on a session of the store."""
+def played(name: str, *acts: Any, policy: PlanPolicy | None = None) -> None:
+    """A session of an agent: the steps of a plan, marks, queries to search for, versions to go back to."""
+    session = Session(session_id=name, store=SqliteStore("plans.db"))
+    section = PlanningToolsSection(session=session, policy=policy)
+    toolbox = Toolbox([*section.tools(), search], session=session)
+    for act in acts:
+        if isinstance(act, int):
+            session.rewind(act, actor="ann")
+        elif isinstance(act, tuple):
+            step_id, status, *more = act[0].split()
+            arguments = {"step_id": step_id, "status": status, **dict(zip(more, act[1:], strict=True))}
+            toolbox.call("planning_mark_step", arguments, context={"actor": "model"})
+        elif isinstance(act, list):
+            arguments = {"objective": "Fix the login", "initial_steps": act}
+            toolbox.call("planning_setup_plan", arguments, context={"actor": "model"})
+        else:
+            toolbox.call("search", {"query": act})
+    Path(f"{name}.json").write_text(session.snapshot().to_json())
 
-    def __init__(self, name: str, policy: PlanPolicy | None = None) -> None:
-        self.session = Session(session_id=name, store=SqliteStore("plans.db"))
-        section = PlanningToolsSection(session=self.session, policy=policy)
-        self._toolbox = Toolbox([*section.tools(), search], session=self.session)
 
-    def search(self, query: str = "secret") -> None:
-        self._toolbox.call("search", {"query": query})
-
-    def plan(self, *steps: str) -> None:
-        self._call("setup_plan", objective="Fix the login", initial_steps=steps)
-
-    def mark(self, step_id: str, status: str = "done", **more: object) -> None:
-        self._call("mark_step", step_id=step_id, status=status, **more)
-
-    def _call(self, name: str, **arguments: object) -> None:
-        self._toolbox.call(f"planning_{name}", arguments, context={"actor": "model"})
+STEPS = ["Find it", "Mend it", "Test it", "Ship it"]
 
 
 @pytest.fixture(autouse=True)
 def agents() -> None:
     """A store of agents that are good, careless and cheat."""
-    good = Agent("good")
-    good.plan("Find it", "Mend it")
-    good.mark("S002")
-    good.session.rewind(1, actor="ann")
-    for step_id in ("S001", "S002"):
-        good.search()
-        good.mark(step_id)
-    careless = Agent("careless")
-    careless.plan("Find it", "Mend it", "Test it", "Ship it")
-    for _ in range(10):
-        careless.search()
-    careless.mark("S003")
-    careless.mark("S9")
-    careless.mark("S3", "finished", note="\x1b[31m")
-    for mark in ("S003 pending", "S001 in_progress", "S004 in_progress"):
-        careless.mark(*mark.split())
-    careless.plan("Find it", "Mend it", "Test it")
-    careless.search("bad")
-    careless.mark("S001")
-    careless.mark("S003")
-    Path("snapshot.json").write_text(careless.session.snapshot().to_json())
-    cheat = Agent("cheat")
-    cheat.plan(*[f"Step {number}" for number in range(1, 13)])
-    for number in range(1, 13):
-        cheat.mark(f"S{number:03}")
+    work = ("secret", ("S001 done",), "secret", ("S002 done",))
+    played("good", STEPS[:2], ("S002 done",), 1, *work)
+    marks = ("S9 done", "S003 pending", "S001 in_progress", "S004 in_progress")
+    first, *later = ((mark,) for mark in marks)
+    played(
+        "careless", STEPS, *["secret"] * 10, ("S003 done",), first, ("S3 finished note", "\x1b[31m"), *later,
+        STEPS[:3], "bad", ("S001 done",), ("S003 done",),
+    )  # fmt: skip
+    played(
+        "cheat", [f"Step {number}" for number in range(1, 13)], *((f"S{n:03} done",) for n in range(1, 13))
+    )
     seen = PlanPolicy(evidence="required", verify=lambda _step, text: text == "seen")
-    policy = Agent("policy", seen)
-    policy.plan("Find it", "Mend it")
-    policy.mark("S001")
-    policy.search()
-    policy.mark("S001", evidence=["C1"])
-    policy.mark("S002", evidence=["seen"])
-    Path("policy.json").write_text(policy.session.snapshot().to_json())
+    proofs = [("S001 done evidence", ["C1"]), ("S002 done evidence", ["seen"])]
+    played("policy", STEPS[:2], ("S001 done",), "secret", *proofs, policy=seen)
 
 
 SHOWN = [
-    "audit plans.db good",
-    "audit plans.db careless",
-    "audit plans.db cheat",
-    "audit plans.db policy",
-    "audit snapshot.json --json",
-    "audit policy.json",
-    f"audit {TRIAGE}",
+    *(f"audit plans.db {name}" for name in ("good", "careless", "cheat", "policy")),
+    *("audit careless.json --json", "audit policy.json", f"audit {TRIAGE}"),
     "audit plans.db careless --format github --fail-on stale,done_without_call",
     "audit plans.db cheat --fail-on unfinished,stale",
-    "audit plans.db policy --json",
-    "audit plans.db good --json --fail-on unfinished",
+    *("audit plans.db policy --json", "audit plans.db good --json --fail-on unfinished"),
 ]
-
 WRONG = [
-    "audit plans.db",
-    "audit plans.db goud",
-    "audit plans.db cheat --fail-on done",
-    "audit snapshot.json good",
-    "audit missing.db",
-    "audit plan.json",
-    "audit",
+    *("audit plans.db", "audit plans.db goud", "audit plans.db cheat --fail-on done"),
+    *("audit careless.json good", "audit missing.db", "audit plan.json", "audit"),
 ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import printed, refused, run, runs
+from cli_runs import printed, run, runs
 from run_folders import FAILING, FINE, Running, calls, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
 
@@ -73,47 +73,31 @@ def test_a_plan_with_errors_is_told_as_validate_tells_it_and_not_run(folder: Pat
     assert calls(folder) == []
 
 
-REFUSED = [
-    "",
-    "--tools find",
-    "--tools nowhere:tools",
-    "--tools step_tools:tools --var year",
-    "--tools step_tools:tools --var =1",
-    "--tools step_tools:tools --var a=1 --var a=1",
-    "--tools step_tools:tools --prompt a --var user_prompt=a",
-    "--tools step_tools:tools --executor dask://nowhere",
-    "--tools step_tools:tools --timeout 0",
-    "--tools step_tools:tools --json",
+OPTIONS = [
+    *("--var year", "--var =1", "--var a=1 --var a=1", "--prompt a --var user_prompt=a"),
+    *("--executor dask://nowhere", "--timeout 0", "--json", ""),
 ]
+REFUSED = ["", "--tools find", "--tools nowhere:tools"]
+REFUSED += [f"--tools step_tools:tools {each}" for each in OPTIONS]
 
 
 def test_what_cannot_be_done_is_refused_at_once(folder: Path, snapshot: SnapshotAssertion) -> None:
     shown = runs(REFUSED, "run fine.json ")
     assert (shown.count("exit code 2\n"), calls(folder)) == (len(REFUSED), [])
+    assert not (folder / ".planning").exists()
     assert shown == snapshot
 
 
-@pytest.mark.parametrize(
-    ("value", "stored"),
-    [
-        ('["a", 1]', ["a", 1]),
-        ('"2022"', "2022"),
-        ("2022-01-01", "2022-01-01"),
-        ("NaN", "NaN"),
-        ("[" * 100_000, "[" * 100_000),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_a_value_is_json_where_it_can_be(value: str, stored: object, folder: Path) -> None:
+def test_a_value_is_json_where_it_can_be(folder: Path) -> None:
     (folder / "think.json").write_text(plan(thought("a")))
-    shown = printed("run", "think.json", "--json", "--var", f"given={value}")
-    assert shown["memory"] == {"given": stored}
+    given = {"list": '["a", 1]', "text": '"2022"', "date": "2022-01-01", "nan": "NaN", "deep": "[" * 100_000}
+    options = [each for name, value in given.items() for each in ("--var", f"{name}={value}")]
+    shown = printed("run", "think.json", "--json", *options)
+    assert shown["memory"] == given | {"list": ["a", 1], "text": "2022"}
 
 
 @pytest.mark.parametrize("name", ["leave", "interrupt"])
-def test_a_tool_that_ends_the_program_stops_the_run(
-    name: str, folder: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_a_tool_that_exits_stops_the_run(name: str, folder: Path, snapshot: SnapshotAssertion) -> None:
     (folder / "end.json").write_text(plan(step(name)))
     assert ran("end.json", *WITH) == snapshot
 
@@ -175,17 +159,14 @@ def test_a_failed_run_is_resumed_where_it_failed(folder: Path, snapshot: Snapsho
 
 
 @pytest.mark.slow
-def test_a_run_that_was_killed_is_resumed_and_no_completed_step_runs_twice(folder: Path) -> None:
+def test_no_completed_step_of_a_killed_run_runs_twice(folder: Path, snapshot: SnapshotAssertion) -> None:
     (folder / "two.json").write_text(plan(step("find", inputs={"topic": "x"}), step("waiter", "find")))
     running = Running(folder, "two.json", *WITH)
     running.until_called("find", "waiter")
     running.signal(signal.SIGKILL)
     assert running.ended() == -signal.SIGKILL
     (folder / "go").touch()
-    assert run("run", "two.json", *WITH) == refused(
-        "the last run in session 'two' is not complete: 1 of 2 steps done; add --resume to resume it, or"
-        " name another session to start over"
-    )
+    assert run("run", "two.json", *WITH) == snapshot
     assert completed("two.json", *WITH, "--resume") == "completed: 2 of 2 done, in 0.0 s"
     assert calls(folder) == ["find", "waiter", "waiter"]
 
@@ -230,34 +211,22 @@ def test_a_plan_whose_other_steps_were_mended_is_resumed(folder: Path) -> None:
     assert calls(folder) == ["fail", "find"]
 
 
-def test_where_no_store_can_be_written_the_message_says_what_to_do(folder: Path) -> None:
+def test_where_no_store_can_be_written_it_says_what_to_do(folder: Path, snapshot: SnapshotAssertion) -> None:
     (folder / ".planning").write_text("mine")  # a folder that cannot be written would not stop root
-    reason = "cannot make '.planning': File exists; name a file elsewhere with --store PATH"
-    assert run("run", "fine.json", *WITH, "--prompt", "larks") == refused(reason)
+    assert run("run", "fine.json", *WITH, "--prompt", "larks") == snapshot
     assert calls(folder) == []
     assert completed("fine.json", *WITH, "--prompt", "larks", "--store", "mine.db").startswith("completed")
     assert sessions("mine.db") == ["fine"]
 
 
-def test_what_cannot_start_creates_no_store(folder: Path) -> None:
-    run("run", "fine.json", *WITH)
-    run("run", "fine.json", "--prompt", "larks")
-    assert not (folder / ".planning").exists()
-
-
-def test_the_line_to_resume_with_is_quoted_for_a_shell(folder: Path) -> None:
+def test_the_line_to_resume_with_is_quoted_for_a_shell(folder: Path, snapshot: SnapshotAssertion) -> None:
     (folder / "it's mine.json").write_text(FAILING)
     options = ("--max-parallel", "2", "--store", "a b.db")
     shown = run("run", "it's mine.json", *WITH, "--prompt", "larks", *options)
-    assert (
-        "planning: failed; to retry the failed steps, run: planning run 'it'\"'\"'s mine.json'"
-        " --tools step_tools:tools --prompt larks --max-parallel 2 --store 'a b.db' --resume\n"
-    ) in shown
+    assert shown.partition("--- stdout")[0] == snapshot
 
 
-def test_what_may_not_be_called_twice_is_not_said_to_be_retried(
-    folder: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_what_may_not_be_called_twice_is_not_retried(folder: Path, snapshot: SnapshotAssertion) -> None:
     (folder / "go").touch()
     (folder / "pay.json").write_text(plan(step("waiter"), step("fail", "waiter")))
     once = ("pay.json", "--tools", "step_tools:once")

@@ -8,29 +8,69 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import TRIAGE, in_terminal, refused, run
+from cli_runs import TRIAGE, in_terminal, run
 from run_folders import FINE
 from store_files import a_store
+from syrupy.assertion import SnapshotAssertion
 
 from session import Session
 
-LIMITS = {"validate": 32, "graph": 32, "run": 32, "replay": 100}
 PLAN = (
     'Here:\n```\n{"schema_version": 2, "goal": "g", "steps": [{"step_id": "a", "description": "d"}]}\n```\n'
 )
+SETUP = {"name": "planning_setup_plan", "args": {"objective": "Find out"}, "id": "c1", "type": "tool_call"}
+CALL = {"name": SETUP["name"], "arguments": json.dumps(SETUP["args"])}
+ITEM = {"type": "function_call", "id": "f1", "call_id": "c1", **CALL}
+AI = {"type": "ai", "content": "", "id": "m2", "tool_calls": [SETUP]}
+TRANSCRIPTS: dict[str, Any] = {
+    "langchain.json": [{"type": "human", "content": "Hi", "id": "m1"}, AI],
+    "dicts.json": [{"type": "ai", "data": AI}],
+    "items.json": [ITEM],
+    "response.json": {"id": "r1", "object": "response", "output": [ITEM]},
+}
+STEPS: dict[str, dict[str, Any]] = {  # their calls are no messages of tools
+    "steps.json": {"step_id": "a", "description": "d", "type": "tool", "name": "f", "inputs": {}},
+    "other.json": {"id": "a", "type": "tool", "tool": "f", "args": {}},
+}
+TAKEN = {
+    "validate": {"workflow"},
+    "run": {"workflow"},
+    "graph": {"workflow", "snapshot"},
+    "replay": {"transcript"},
+    "sessions": {"store"},
+}
+KINDS = ("store", "snapshot", "workflow", "transcript")
 
 
-@pytest.mark.parametrize("command", LIMITS)
-def test_a_file_that_never_ends_is_read_to_a_limit_and_refused(command: str) -> None:
-    reason = f"'/dev/zero' is larger than {LIMITS[command]} MB; it was not read"
-    assert run(command, "/dev/zero") == refused(reason)
+@pytest.fixture(autouse=True)
+def files(folder: Path) -> None:
+    """A file of each kind in the folder."""
+    (folder / "fine.json").write_text(FINE)
+    (folder / "a.workflow").write_text(FINE)
+    (folder / "a.snapshot").write_text(Session().snapshot().to_json())
+    a_store(folder / "a.store")
+    shutil.copy(TRIAGE, folder / "a.transcript")
+    for name, document in TRANSCRIPTS.items():
+        (folder / name).write_text(json.dumps(document))
+    for name, step in STEPS.items():
+        (folder / name).write_text(json.dumps([step]))
 
 
-@pytest.mark.parametrize("command", LIMITS)
-def test_a_file_that_cannot_be_read_is_told_in_one_line(command: str) -> None:
-    assert run(command, ".") == refused("cannot read '.': Is a directory")
-    missing = refused("cannot read 'a\\x1b[31m.json': No such file or directory")
-    assert run(command, "a\x1b[31m.json") == missing
+def test_what_is_too_large_or_missing_or_of_another_kind_is_refused(snapshot: SnapshotAssertion) -> None:
+    missing = ("/dev/zero", ".", "a\x1b[31m.json")
+    wrong = [[command, file] for command in TAKEN if command != "sessions" for file in missing]
+    wrong += [[name, f"a.{kind}"] for name, taken in TAKEN.items() for kind in KINDS if kind not in taken]
+    wrong += [*(["replay", name] for name in STEPS), *(["validate", name] for name in TRANSCRIPTS)]
+    wrong += [["graph", "a.snapshot"]]  # it has no run
+    shown = "".join(f"-- {' '.join(each)!r}\n{run(*each)}" for each in wrong)
+    assert (shown.count("exit code 2\n"), "\x1b" in shown) == (len(wrong), False)
+    assert shown == snapshot
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_every_form_of_a_transcript_is_one_for_every_command(name: str) -> None:
+    assert "Find out (active, 0 of 0 done)" in run("show", name)
+    assert "1 planning call" in run("audit", name)
 
 
 @pytest.mark.parametrize("command", ["validate", "graph", "replay"])
@@ -50,76 +90,3 @@ NAMES = {"replay": "TRANSCRIPT", "show": "SOURCE"} | dict.fromkeys(("validate", 
 def test_a_person_who_gives_nothing_is_told_what_to_give(command: str, name: str) -> None:
     last = in_terminal(80, command).splitlines()[-1]
     assert last == f"Error: Invalid value for '{name}': give a file, or pipe one in"
-
-
-SAID = {
-    "store": "a SQLite file; 'planning sessions' lists the sessions of a store",
-    "snapshot": "a snapshot of a session; 'planning show' shows it",
-    "workflow": "a workflow; 'planning graph' draws it, 'planning run' runs it",
-    "transcript": "a transcript; 'planning replay' replays it",
-}
-TAKEN = {
-    "validate": ("a workflow", {"workflow"}),
-    "run": ("a workflow", {"workflow"}),
-    "graph": ("a workflow", {"workflow", "snapshot"}),
-    "replay": ("a transcript", {"transcript"}),
-    "sessions": ("a store of sessions", {"store"}),
-}
-
-
-@pytest.fixture(autouse=True)
-def files(folder: Path) -> None:
-    """A file of each kind in the folder."""
-    (folder / "fine.json").write_text(FINE)
-    (folder / "a.workflow").write_text(FINE)
-    (folder / "a.snapshot").write_text(Session().snapshot().to_json())
-    a_store(folder / "a.store")
-    shutil.copy(TRIAGE, folder / "a.transcript")
-
-
-CASES = [(command, kind) for command in TAKEN for kind in SAID if kind not in TAKEN[command][1]]
-
-
-@pytest.mark.parametrize(("command", "kind"), CASES)
-def test_a_file_of_another_kind_is_named_with_the_command_that_takes_it(command: str, kind: str) -> None:
-    reason = f"'a.{kind}' is not {TAKEN[command][0]} but {SAID[kind]}"
-    assert run(*command.split(), f"a.{kind}") == refused(reason)
-
-
-STEPS = [
-    {"step_id": "a", "description": "d", "type": "tool", "name": "f", "inputs": {}, "depends_on": []},
-    {"id": "a", "type": "tool", "tool": "f", "args": {}},
-]
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_steps_that_call_tools_are_not_messages_of_tools(step: dict[str, Any], folder: Path) -> None:
-    (folder / "steps.json").write_text(json.dumps([step]))
-    reason = f"'steps.json' is not a transcript but {SAID['workflow']}"
-    assert run("replay", "steps.json") == refused(reason)
-
-
-SETUP = {"name": "planning_setup_plan", "args": {"objective": "Find out"}, "id": "c1", "type": "tool_call"}
-CALL = {"name": SETUP["name"], "arguments": json.dumps(SETUP["args"])}
-ITEM = {"type": "function_call", "id": "f1", "call_id": "c1", **CALL}
-AI = {"type": "ai", "content": "", "id": "m2", "tool_calls": [SETUP]}
-TRANSCRIPTS: dict[str, Any] = {
-    "LangChain's messages": [{"type": "human", "content": "Hi", "id": "m1"}, AI],
-    "LangChain's messages as dicts": [{"type": "ai", "data": AI}],
-    "items of Responses": [ITEM],
-    "a response": {"id": "r1", "object": "response", "output": [ITEM]},
-}
-
-
-@pytest.mark.parametrize("document", TRANSCRIPTS.values(), ids=TRANSCRIPTS)
-def test_every_form_of_a_transcript_is_one_for_every_command(document: Any, folder: Path) -> None:
-    (folder / "chat.json").write_text(json.dumps(document))
-    assert "Find out (active, 0 of 0 done)" in run("show", "chat.json")
-    assert "1 planning call" in run("audit", "chat.json")
-    reason = f"'chat.json' is not a workflow but {SAID['transcript']}"
-    assert run("validate", "chat.json") == refused(reason)
-
-
-def test_a_snapshot_without_a_run_cannot_be_drawn() -> None:
-    reason = "'a.snapshot' holds no workflow run; 'planning show' shows its plan"
-    assert run("graph", "a.snapshot") == refused(reason)

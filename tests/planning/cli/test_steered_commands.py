@@ -11,18 +11,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cli_runs import plain, run, started, written_in_terminal
-from page_data import kept
+from cli_runs import plain, printed, run, started, written_in_terminal
+from page_data import call, kept, run_of, waiting
 from run_folders import PATIENCE
-from store_files import call, timeless
+from store_files import timeless
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox
 from planning.cli import history
 from planning.plan.commands import ApprovePlan, RejectPlan, RemoveStep
 from planning.plan.facts import PlanFacts
+from planning.policy.reducers import AskToFinish
 from planning.tools import Tool
-from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 from session.stores import SqliteStore
 
@@ -70,15 +70,10 @@ def session() -> Session:
 
 
 COMMANDS = [
-    "history plans.db nightly",
-    "show plans.db nightly",
-    "show plans.db nightly --at 2",
+    *("history plans.db nightly", "show plans.db nightly", "show plans.db nightly --at 2"),
     "show plans.db nightly --json",
-    "diff plans.db nightly 1 8",
-    "diff plans.db nightly 3 4",
-    "diff plans.db nightly 5 6",
-    "rewind plans.db nightly 1",
-    "sessions plans.db",
+    *(f"diff plans.db nightly {versions}" for versions in ("1 8", "3 4", "5 6")),
+    *("rewind plans.db nightly 1", "sessions plans.db"),
 ]
 
 
@@ -108,16 +103,9 @@ def test_a_snapshot_keeps_it(session: Session, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def agent() -> Agent:
-    """An agent with a tool, and a plan that waits, in ``plans.db`` of the current folder."""
-    session = Session(session_id="nightly", store=SqliteStore("plans.db"))
-    policy = PlanPolicy(approval=True, evidence="required", stale_after=2)
-    section = PlanningToolsSection(session=session, policy=policy)
-    box = Toolbox([*section.tools(), Tool("work", "Work.", lambda: "worked")], session=session)
-    box.call(
-        "planning_setup_plan", {"objective": "Open the shop", "initial_steps": ["Rent a room", "Paint it"]}
-    )
-    return session, box
+def agent(folder: Path) -> Agent:
+    """A session whose plan waits, in ``plans.db`` of the current folder, and its tools."""
+    return waiting(folder / "plans.db")
 
 
 RUNS: dict[str, tuple[list[str], str | None]] = {
@@ -134,12 +122,10 @@ RUNS: dict[str, tuple[list[str], str | None]] = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_what_the_user_is_asked_and_what_comes_of_it(
-    name: str, agent: Agent, snapshot: SnapshotAssertion
-) -> None:
+def test_what_the_user_is_asked_and_answers(name: str, agent: Agent, snapshot: SnapshotAssertion) -> None:
     options, stdin = RUNS[name]
     shown = run("approve", "plans.db", "nightly", *options, stdin=stdin)
-    called = agent[1].call("work", {}).message  # in its own process, as it were
+    called = agent[1].call("copy", {}).message  # in its own process, as it were
     facts, actors = agent[0].select_latest(PlanFacts), [change.actor for change in agent[0].history()]
     assert facts is not None
     assert f"{shown}-- {facts.approval}, by {actors}\n{called}\n" == snapshot
@@ -170,7 +156,7 @@ def test_a_plan_that_changes_while_the_user_thinks_is_shown_anew(
     plan, facts = session.select_latest(Plan), session.select_latest(PlanFacts)
     assert plan is not None
     assert facts is not None
-    assert (len(plan.steps), facts.approval) == (3, "approved")
+    assert (len(plan.steps), facts.approval) == (4, "approved")
 
 
 def test_a_step_that_waits_alone_is_approved_and_the_work_in_progress_does_not_matter(
@@ -186,7 +172,7 @@ def test_a_step_that_waits_alone_is_approved_and_the_work_in_progress_does_not_m
 
     monkeypatch.setattr("builtins.input", answer)
     assert run("approve", "plans.db") == snapshot
-    assert box.call("planning_mark_step", {"step_id": "S003", "status": "in_progress"}).success
+    assert box.call("planning_mark_step", {"step_id": "S004", "status": "in_progress"}).success
 
 
 # A plan that another program changes: planning watch
@@ -242,12 +228,11 @@ def test_each_change_is_shown_until_the_session_is_deleted(
     )
 
 
-def test_the_steps_of_a_workflow_have_their_own_ids(
+def test_steps_of_a_workflow_have_their_ids(
     folder: Path, watched: Watched, snapshot: SnapshotAssertion
 ) -> None:
     session, toolbox = kept(folder / "plans.db")
-    steps = tuple(WorkflowStep(step_id=each, description=f"Do {each}") for each in ("S002", "load"))
-    run_workflow(Workflow(goal="Load it", steps=steps), Capabilities(), session=session)
+    run_of(session, {"S002": [], "load": []})
     assert snapshot == watched(
         lambda: session.rewind(1),
         lambda: call(toolbox, "mark_step", step_id="S001", status="done"),
@@ -255,37 +240,27 @@ def test_the_steps_of_a_workflow_have_their_own_ids(
     )
 
 
-def test_approval_and_evidence_are_shown_as_they_come(
-    folder: Path, watched: Watched, snapshot: SnapshotAssertion
-) -> None:
-    session = Session(session_id="nightly", store=SqliteStore(folder / "plans.db"))
-    policy = PlanPolicy(approval=True, evidence="required", finish_gate=1)
-    section = PlanningToolsSection(session=session, policy=policy)
-    look = Tool(name="look", description="Look", function=lambda: "seen")
-    toolbox = Toolbox([*section.tools(), look], session=session)
-    call(toolbox, "setup_plan", objective="Fix it", initial_steps=STEPS)
+def test_approval_and_evidence_are_shown(agent: Agent, watched: Watched, snapshot: SnapshotAssertion) -> None:
+    session, toolbox = agent
     assert snapshot == watched(
         lambda: session.dispatch(ApprovePlan()),
-        lambda: toolbox.call("look", {}),
+        lambda: toolbox.call("copy", {}),
         lambda: call(toolbox, "mark_step", step_id="S001", status="done", evidence=["C1"]),
-        section.may_finish,
+        lambda: session.dispatch(AskToFinish(("S002", "S003"), let_go=False)),
     )
 
 
 def test_json_has_one_line_for_each_change(planned: Agent, watched: Watched) -> None:
+    told = list[Any]()
     shown = watched(
         lambda: call(planned[1], "read_plan"),
         lambda: call(planned[1], "mark_step", step_id="S002", status="in_progress"),
+        lambda: told.extend(printed("history", "plans.db", "nightly", "--json")),
         options="--json",
     )
-    head, *lines = shown.splitlines()[2:]
-    assert [head, lines[0]] == ["planning: the session was deleted", "--- stdout"]
-    read, marked = (json.loads(line) for line in lines[1:])
-    assert (read["version"], read["text"], read["changed"], read["diff"]) == (
-        2, "Called planning_read_plan.", False, None,
-    )  # fmt: skip
-    assert (marked["version"], marked["text"]) == (3, "S002 in_progress.")
-    assert marked["plan"]["steps"][1]["status"] == "in_progress"
+    _, _, head, _, *lines = shown.splitlines()
+    assert head == "planning: the session was deleted"
+    assert [json.loads(line) for line in lines] == told[1:]
 
 
 @pytest.mark.usefixtures("planned")

@@ -58,9 +58,14 @@ def test_a_damaged_session_is_not_copied_and_the_others_are(snapshot: SnapshotAs
     assert names_in("again.db") == []
 
 
-def test_an_empty_store_is_copied_in_a_word() -> None:
+def test_an_empty_store_is_shown_and_copied_in_a_word() -> None:
     SqliteStore("empty.db").close()
-    assert run("store", "copy", "empty.db", "copy.db") == "exit code 0\n--- stdout\nNo sessions.\n"
+    for command, found in {
+        "store copy empty.db copy.db": {"copied": [], "failed": {}},
+        "sessions empty.db": [],
+    }.items():
+        assert run(*command.split()) == "exit code 0\n--- stdout\nNo sessions.\n"
+        assert printed(*command.split(), "--json") == found
 
 
 def test_sessions_are_deleted_and_forks_stay_whole() -> None:
@@ -150,19 +155,10 @@ ADDRESSES = [
     "me:secret@127.0.0.1/plans",
 ]
 COMMANDS = [
-    "sessions STORE",
-    "show STORE run",
-    "history STORE run",
-    "rewind STORE run 1",
-    "graph STORE",
-    "store create STORE",
-    "store copy plans.db STORE",
-    "sessions delete STORE run --yes",
-    "mcp --store STORE",
-    "mcp --http STORE",
-    "validate STORE --tools STORE",
-    "ask why --db STORE --model m",
-    "show STORE run STORE",
+    *("sessions STORE", "show STORE run", "history STORE run", "rewind STORE run 1", "graph STORE"),
+    *("store create STORE", "store copy plans.db STORE", "sessions delete STORE run --yes"),
+    *("mcp --store STORE", "mcp --http STORE", "validate STORE --tools STORE"),
+    *("ask why --db STORE --model m", "show STORE run STORE"),
 ]
 
 

@@ -17,12 +17,8 @@ from session.stores import SqliteStore
 
 UUIDS = [f"1{number}8f2a4c-7b1d-4f6e-9a3b-5c2d1e0f0000" for number in range(2)]
 LAST = UUIDS[1]
-COMMANDS = {
-    "show": [],
-    "history": [],
-    "audit": [],
+COMMANDS: dict[str, list[str]] = {each: [] for each in ("show", "history", "audit", "verify")} | {
     "diff": ["0", "1"],
-    "verify": [],
     "fork": ["--as", "copy"],
     "approve": ["--yes"],
     "rewind": ["1"],

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from page_data import run_of
+from syrupy.assertion import SnapshotAssertion
 
 from laws import work_of
-from planning import MarkStep, NewPlanStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox, ToolError
+from planning import ClearPlan, MarkStep, NewPlanStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox
 from planning.observe.audit import FINDINGS, STALE_AFTER, Audit, audit_plan
 from planning.observe.timeline import Recent
 from planning.plan.model import STEP_STATUSES, Plan
-from planning.tools import Tool
-from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from planning.tools import ToolResult
 from planning.workflow.run.records import WorkflowRun
 from session import Session, ToolFailed, ToolInvoked
 
@@ -77,31 +78,24 @@ def plan(steps: int) -> SetupPlan:
     return SetupPlan("Goal", tuple(NewPlanStep(f"Step {n}") for n in range(steps)))
 
 
-def run(*fails: bool) -> Act:
-    """Run a workflow of three steps, and resume it; the first fails where it says so."""
-
-    def act(session: Session, _toolbox: Toolbox) -> None:
-        failing = iter(fails)
-
-        def rent() -> str:
-            if next(failing):
-                raise ToolError("secret")
-            return "rented"
-
-        steps = [
-            WorkflowStep(step_id="rent", description="Rent a room", type="tool", name="rent"),
-            WorkflowStep(step_id="ask", description="Ask", type="tool", name="ask", on_failure="continue"),
-            WorkflowStep(step_id="open", description="Open", depends_on=("rent",)),
-        ]
-        tools = Capabilities(tools={"rent": rent, "ask": Tool("ask", "Ask.", lambda: {"success": False})})
-        for _ in fails:
-            run_workflow(Workflow(goal="Open the shop", steps=tuple(steps)), tools, session=session)
-
-    return act
+def run(*fails: str) -> Act:
+    """Run a workflow of three steps, once for each name of the step that fails in it."""
+    steps = {"hard": [], "soft": [], "open": ["hard"]}
+    return lambda session, _toolbox: [run_of(session, steps, each) for each in fails]
 
 
 WORK = (call, mark(1, "done"), call, mark(2, "done"))
+MORE = planning("add_step", steps=[{"title": "More"}])
 S1, S2, S3 = (mark(number, "done") for number in (1, 2, 3))
+
+
+def restored(session: Session, toolbox: Toolbox) -> None:
+    """Let an agent work on a plan of its own, then restore the one before."""
+    before = session.snapshot()
+    for act in (host(ClearPlan()), set_up(1), call, S1):
+        act(session, toolbox)
+    session.rollback(before)
+
 
 CLEAN: dict[str, Sequence[Act]] = {
     "nothing at all": (),
@@ -110,13 +104,19 @@ CLEAN: dict[str, Sequence[Act]] = {
     "a step that is blocked at the end": (set_up(1), call, mark(1, "blocked")),
     "a plan that is replaced when it is done": (set_up(2), *WORK, set_up(1), call, S1),
     "work before the plan's change of mind": (
-        set_up(2), call, S1, planning("add_step", steps=[{"title": "More"}]), call, S2, call, S3,
+        set_up(2), call, S1, MORE, call, S2, call, S3,
     ),
     "a call that fails, then one that does not": (set_up(1), fail, call, S1),
-    "a run that failed and was resumed": (run(True, False),),
+    "a run that failed and was resumed": (run("hard", ""),),
+    "a run that tolerated a failure": (run("soft"),),
+    "a run again, which sets the plan up again": (run("", ""),),
     "calls before there is a plan": (*[call] * STALE_AFTER, set_up(1), call, S1),
     "a host that marks steps": (host(plan(3), MarkStep("S002", "done"), MarkStep("S001", "done")), host(
         MarkStep("S002", "pending"), MarkStep("S002", "done"), MarkStep("S003", "done"))),
+    "a plan of the host that is restored": (
+        host(plan(1)), restored, *[call] * STALE_AFTER, host(MarkStep("S001", "done")),
+    ),
+    "a plan that the host replaces": (host(plan(2)), host(plan(1), MarkStep("S001", "done"))),
     "a step that the host begins and the agent ends": (
         host(plan(1), MarkStep("S001", "in_progress")), call, S1,
     ),
@@ -133,70 +133,47 @@ def marks(*numbers: int, **more: Any) -> Act:
     return planning("mark_step", marks=each)
 
 
-FAULTS: list[tuple[Sequence[Act], list[tuple[str, int, str]]]] = [
-    ((set_up(2), S1, call, S2), [("done_without_call", 2, "Marked done without a call: S001.")]),
-    ((set_up(1), call, mark(1, "in_progress"), S1), [
-        ("done_without_call", 4, "Marked done without a call: S001."),
-    ]),
-    ((set_up(2), call, S1, S2), [("done_without_call", 4, "Marked done without a call: S002.")]),
-    ((set_up(1), mark(1, "in_progress"), call, planning("add_step", steps=[{"title": "More"}]), S2, S1), [
-        ("done_without_call", 5, "Marked done without a call: S002."),
-    ]),
-    ((host(plan(1)), S1), [("done_without_call", 2, "Marked done without a call: S001.")]),
-    ((set_up(1), fail, fail, S1), [("done_after_failures", 4, "Marked done only after failed calls: S001.")]),
-    ((set_up(2), call, marks(1, 2)), [("done_at_once", 3, "Marked done at once: S001 to S002.")]),
-    ((set_up(2), mark(1, "in_progress"), mark(2, "in_progress"), call, marks(1, 2)), [
-        ("several_in_progress", 3, "In progress at once: S001 to S002."),
-    ]),
-    ((set_up(2), call, S2, call, S1), [
-        ("marked_ahead", 3, "S002 was marked done while S001 had not begun."),
-    ]),
-    ((set_up(3), call, S1, call, S3), [
-        ("marked_ahead", 5, "S003 was marked done while S002 had not begun."),
-        ("skipped", 5, "Not begun, though a later step is done: S002."),
-        ("unfinished", 5, "Open at the end: S002."),
-    ]),
-    ((set_up(3), call, S1, mark(2, "in_progress")), [("unfinished", 4, "Open at the end: S002 to S003.")]),
-    ((host(plan(1)),), [("unfinished", 1, "Open at the end: S001.")]),
-    ((set_up(2), call, S1, set_up(1), call, S1), [("replaced", 4, "The plan was replaced with S002 open.")]),
-    ((set_up(2), planning("clear_plan")), [("cleared", 2, "The plan was abandoned with S001 to S002 open.")]),
-    ((run(True),), [("run_failed", 6, "The workflow run failed; 'planning show' says why.")]),
-    ((set_up(2), *WORK, run(True, True)), [
-        ("run_failed", 17, "The workflow run failed; 'planning show' says why."),
-    ]),
-    ((set_up(1), call, S1, mark(1, "in_progress"), call, S1), [
-        ("reopened", 4, "S001 was done, then marked in_progress."),
-    ]),
-    ((set_up(3), *(mark(n, "in_progress") for n in (1, 2, 3)), call, S1, S2, S3), [
-        ("several_in_progress", 3, "In progress at once: S001 to S002."),
-    ]),
-    ((set_up(1), *[call] * STALE_AFTER, S1), [
-        ("stale", 12, "10 calls from version 2 on did not change the plan."),
-    ]),
-    ((set_up(1), *[call] * 6, planning("read_plan"), mark(9, "done"), *[call] * 6), [
-        ("refused", 9, "planning_mark_step was refused once, and not accepted afterwards: "
-                       "step_id: the plan has no step S009; its only step is S001"),
-        ("stale", 15, "12 calls from version 2 on did not change the plan."),
-        ("unfinished", 15, "Open at the end: S001."),
-    ]),
-    ((set_up(1), mark(7, "done"), mark(1, "finished"), call, S1), [
-        ("refused", 2, "planning_mark_step was refused 2 times, then accepted: "
-                       "step_id: the plan has no step S007; its only step is S001"),
-    ]),
-    ((set_up(1), planning("setup_plan", objective="", initial_steps=[""] * 9), call, S1), [
-        ("refused", 2, "planning_setup_plan was refused once, and not accepted afterwards: "
-                       "10 problems: | - objective: blank; send 1 to 240 characters | "
-                       "- initial_steps[0].title: blank; send 1 to 160 characters | "
-                       "- initial_steps[1].title: blank; send 1 to 160 characters | - initial_steps..."),
-    ]),
-]  # fmt: skip
+FAILED = ToolResult(False, "no", None, "no", None, 0.1)
+BLANK = planning("setup_plan", objective="", initial_steps=[""] * 9)
+FAULTS: dict[str, Sequence[Act]] = {
+    "done before a call": (set_up(2), S1, call, S2),
+    "called before it began": (set_up(1), call, mark(1, "in_progress"), S1),
+    "two done after one call": (set_up(2), call, S1, S2),
+    "another step done than the one begun": (set_up(1), mark(1, "in_progress"), call, MORE, S2, S1),
+    "a plan of the host done by the agent": (host(plan(1)), S1),
+    "done after failed calls": (set_up(1), fail, fail, S1),
+    "done after a call that says it failed": (set_up(1), host(ToolInvoked("search", {}, FAILED)), S1),
+    "done at once": (set_up(2), call, marks(1, 2)),
+    "begun and done at once": (set_up(2), mark(1, "in_progress"), mark(2, "in_progress"), call, marks(1, 2)),
+    "in another order": (set_up(2), call, S2, call, S1),
+    "one left out": (set_up(3), call, S1, call, S3),
+    "given up": (set_up(3), call, S1, mark(2, "in_progress")),
+    "a plan of the host not begun": (host(plan(1)),),
+    "replaced": (set_up(2), call, S1, set_up(1), call, S1),
+    "abandoned": (set_up(2), planning("clear_plan")),
+    "a run that failed": (run("hard"),),
+    "a run that failed twice, after a plan": (set_up(2), *WORK, run("hard", "hard")),
+    "reopened": (set_up(1), call, S1, mark(1, "in_progress"), call, S1),
+    "put back": (set_up(3), call, S1, call, S2, mark(1, "pending"), call, S3),
+    "three begun": (set_up(3), *(mark(n, "in_progress") for n in (1, 2, 3)), call, S1, S2, S3),
+    "stale": (set_up(1), *[call] * STALE_AFTER, S1),
+    "stale, with a read and a refusal": (
+        set_up(1), *[call] * 6, planning("read_plan"), mark(9, "done"), *[call] * 6,
+    ),
+    "refused twice": (set_up(1), mark(7, "done"), mark(1, "finished"), call, S1),
+    "refused for many reasons": (set_up(1), BLANK, call, S1),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("acts", "expected"), FAULTS)
-def test_each_fault_is_a_finding(acts: Sequence[Act], expected: list[tuple[str, int, str]]) -> None:
-    found = audited(*acts)
-    assert said(found) == expected
+def test_each_fault_is_a_finding(snapshot: SnapshotAssertion) -> None:
+    found = {name: audited(*acts) for name, acts in FAULTS.items()}
     assert "secret" not in repr(found)
+    assert snapshot == "".join(
+        "".join(
+            [f"-- {name}\n", *(f"version {version}: {code}: {text}\n" for code, version, text in said(each))]
+        )
+        for name, each in found.items()
+    )
 
 
 def test_evidence_that_a_policy_accepted_is_no_finding_and_is_counted() -> None:
@@ -247,25 +224,13 @@ def test_what_was_rewound_is_not_judged(before: list[Act], abandoned: list[Act],
     assert kinds(audited(*before, there, *abandoned, back, *after)) == kinds(audited(*before, *after))
 
 
-def test_a_workflow_that_shows_its_run_is_not_judged() -> None:
-    steps = (
-        WorkflowStep(step_id=name, description="D", type="tool", name="find") for name in ("a", "b", "c")
-    )
-    workflow, session = Workflow(goal="G", steps=tuple(steps)), Session()
-    for _ in range(2):  # the second run sets the plan up again
-        tools = Capabilities(tools={"find": lambda: "found"})
-        assert run_workflow(workflow, tools, session=session).status == "completed"
-    found = audit_plan(Recent(session).new())
-    assert (said(found), found.totals["done"]) == ([], 3)
-
-
 def test_without_a_history_a_plan_and_a_run_are_judged_by_their_ends() -> None:
     session = Session()
     PlanningToolsSection(session=session)
     session.dispatch(plan(2))
     found = said(audit_plan((), session.select_latest(Plan)))
     assert found == [("unfinished", 0, "Open at the end: S001 to S002.")]
-    run(True)(session, Toolbox(()))
+    run("hard")(session, Toolbox(()))
     found = said(audit_plan((), run=session.select_latest(WorkflowRun)))
     assert found == [("run_failed", 0, "The workflow run failed; 'planning show' says why.")]
 
@@ -287,7 +252,7 @@ def test_the_work_grows_with_the_changes_alone() -> None:
 
 def test_the_table_of_the_page_has_each_finding_of_an_example_as_the_code_has_it() -> None:
     text = (Path(__file__).parents[3] / "docs" / "howto" / "audit-a-run.md").read_text()
-    found = {finding.code for acts, _ in FAULTS for finding in audited(*acts).findings}
+    found = {finding.code for acts in FAULTS.values() for finding in audited(*acts).findings}
     assert found == FINDINGS.keys()
     assert re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \| (.+) \|$", text, re.MULTILINE) == [
         (code, rule.severity, rule.meaning, f"`{rule.prevented_by}`" if rule.prevented_by else "no setting")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,14 +10,12 @@ from typing import Any
 
 import attrs
 import pytest
-from cli_runs import run
-from page_data import plans_of, steps_of
-from test_page import embedded
+from cli_runs import printed, run
+from page_data import a_workflow, embedded, plans_of, recorded, run_of, steps_of
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, RejectPlan, Toolbox, family_progress, health_of
 from planning.observe.stores import open_session
 from planning.plan.render import plan_to_dict
-from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from planning.workflow.run import records as runs
 from session import Session
 from session.stores import SqliteStore
@@ -53,61 +50,23 @@ def planned(*marks: str, policy: PlanPolicy | None = None) -> Build:
     return build
 
 
-def flow(**after: str) -> Workflow:
-    """Steps that call tools of their own names, each after others."""
-    return Workflow(
-        goal="Open",
-        steps=tuple(
-            WorkflowStep(
-                step_id=name, description=f"Do {name}", type="tool", name=name,
-                depends_on=tuple(others.split()),
-                on_failure="skip_dependents" if name == "soft" else "fail",
-            )
-            for name, others in after.items()
-        ),
-    )  # fmt: skip
+def ran(steps: dict[str, list[str]], *fails: str) -> Build:
+    """A run, and once more for each further name of the step that fails."""
+    return lambda session: [run_of(session, steps, each) for each in fails]
 
 
-def ran(*again: str, **after: str) -> Build:
-    """A run, once, and once more for each word: what failed before does not any more."""
-
-    def build(session: Session) -> None:
-        broken = {"soft", "hard"}
-
-        def tool(name: str) -> Any:
-            def called() -> str:
-                if name in broken:
-                    raise ConnectionError(f"{name} is gone")
-                return name
-
-            return called
-
-        for _ in ("first", *again):
-            tools = Capabilities(tools={name: tool(name) for name in after})
-            run_workflow(flow(**after), tools, session=session)
-            broken.clear()
-
-    return build
-
-
-def recorded(token: str, **records: Any) -> Build:
-    """A run that its process left so."""
-
-    def build(session: Session) -> None:
-        runs.register_workflow(session)
-        at = datetime.now(UTC).isoformat()
-        now = runs.WorkflowRun(run_id="r", workflow=flow(a="", b="a", c="b"), token=token, started_at=at)
-        session.dispatch(runs.RunChanged(now, session_id=session.session_id))
-        for name, given in records.items():
-            record = runs.StepRecord("r", name, given, at, 1, called=True)
-            session.dispatch(runs.StepChanged(record, session_id=session.session_id))
-
-    return build
+def left(token: str, **states: Any) -> Build:
+    """A run of three steps that its process left so."""
+    change = {name: (state, 0, {"attempt": 1}) for name, state in states.items()}
+    return lambda session: recorded(session, a_workflow(CHAIN), change, token=token)
 
 
 APPROVAL = PlanPolicy(approval=True)
 THREE = "pending pending pending"
-FLOWED = {"a": "", "hard": "a", "c": "hard"}
+TWO = {"a": [], "b": ["a"]}
+CHAIN = {**TWO, "c": ["b"]}
+FAILING = {"a": [], "hard": ["a"], "c": ["hard"]}
+TOLERANT = {"soft": [], "b": ["soft"], "c": []}
 # What was done; the state of the session, its plan and its run; the steps of the plan, and those of the run.
 HISTORIES: dict[str, tuple[Build | tuple[Build, ...], str, str, str]] = {
     "empty": (lambda _: None, "- - -", "", ""),
@@ -125,29 +84,29 @@ HISTORIES: dict[str, tuple[Build | tuple[Build, ...], str, str, str]] = {
         (planned("1 done"), lambda session: session.dispatch(Plan("Open", "abandoned"))),
         "stopped abandoned -", "", ""),
     "a run that is complete": (
-        ran(a="", b="a"), "finished completed completed", "done done", "completed completed"),
+        ran(TWO, ""), "finished completed completed", "done done", "completed completed"),
     "a run that failed": (
-        ran(**FLOWED), "failed active failed", "done blocked blocked", "completed failed blocked"),
+        ran(FAILING, "hard"), "failed active failed", "done blocked blocked", "completed failed blocked"),
     "a run that tolerated a failure": (
-        ran(soft="", b="soft", c=""),
+        ran(TOLERANT, "soft"),
         "finished completed completed", "blocked blocked done", "failed skipped completed"),
     "a run that was resumed": (
-        ran("again", **FLOWED),
+        ran(FAILING, "hard", ""),
         "finished completed completed", "done done done", "completed completed completed"),
     "a run that was rewound": (
-        (ran(**FLOWED), lambda session: session.rewind(3)), "working active in_progress",
+        (ran(FAILING, "hard"), lambda session: session.rewind(3)), "working active in_progress",
         "done in_progress pending", "completed in_progress pending"),
     "a run that works": (
-        recorded(runs.new_token(), a="completed", b="in_progress"),
+        left(runs.new_token(), a="completed", b="in_progress"),
         "working - in_progress", "", "completed in_progress pending"),
     "a run whose process was killed": (
-        recorded(DEAD, a="completed", b="in_progress"),
+        left(DEAD, a="completed", b="in_progress"),
         "stopped - in_progress", "", "completed stopped pending"),
     "a run that waits": (
-        (recorded(runs.new_token(), a="in_progress"), planned(policy=APPROVAL)),
+        (left(runs.new_token(), a="in_progress"), planned(policy=APPROVAL)),
         "waiting active in_progress", THREE, "in_progress pending pending"),
     "a run of an agent's tool": (
-        (planned("1 in_progress"), recorded(DEAD, a="in_progress")),
+        (planned("1 in_progress"), left(DEAD, a="in_progress")),
         "stopped active in_progress", "in_progress pending pending", "stopped pending pending"),
 }  # fmt: skip
 
@@ -156,11 +115,6 @@ HISTORIES: dict[str, tuple[Build | tuple[Build, ...], str, str, str]] = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def printed(*arguments: str) -> Any:
-    """The JSON that a command prints."""
-    return json.loads(run(*arguments).split("--- stdout\n")[1])
 
 
 def by_python(session: Session) -> Answer:

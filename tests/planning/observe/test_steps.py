@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_data import a_workflow, call, kept, of_memory, of_store, run_of
+from page_data import call, kept, of_memory, of_store, run_of, steps_of
+from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanChanged, PlanDiff, PlanStep, StepStatus
 from planning.observe.names import named_diff, named_facts, named_plan, names_in
-from planning.observe.steps import PlanSteps, RunSteps, Span, Step, plan_steps
+from planning.observe.steps import PlanSteps, RunSteps, plan_steps
 from planning.plan.diff import StepAdded, StepDetailed, StepMarked, StepMoved, StepNoted, StepRetitled
 from planning.plan.facts import PlanFacts, Proof
-from planning.workflow import Capabilities, StepFailure, Workflow, WorkflowStep, run_workflow
+from planning.view.document import RunData
+from planning.workflow import StepFailure, Workflow, WorkflowStep
 from planning.workflow.run.records import StepRecord
 
 START = datetime(2026, 1, 2, tzinfo=UTC)
@@ -102,7 +104,9 @@ def planned(*statuses: StepStatus) -> Plan:
     return Plan("Look", "active", tuple(steps))
 
 
-def test_the_steps_of_a_plan_have_what_is_known_of_them_and_when_they_were_in_progress() -> None:
+def test_the_steps_of_a_plan_have_what_is_known_and_when_they_were_in_progress(
+    snapshot: SnapshotAssertion,
+) -> None:
     plans = [
         planned("pending", "in_progress", "blocked", "done"),
         planned("in_progress", "blocked", "blocked", "pending"),
@@ -113,22 +117,7 @@ def test_the_steps_of_a_plan_have_what_is_known_of_them_and_when_they_were_in_pr
     for second, (before, after) in enumerate(pairwise([None, *plans])):
         steps.take(START + timedelta(seconds=second), changed(before, after), facts)
 
-    def step(step_id: str, state: Any, remark: str, at: int | None, *spans: Span) -> Step:
-        return Step(
-            step_id=step_id, title="Do it", state=state, is_done=state == "completed", details="So",
-            notes=("a",), remark=remark, at=None if at is None else times[at], spans=spans,
-        )  # fmt: skip
-
-    times = [START + timedelta(seconds=second) for second in range(3)]
-    assert steps.steps == [
-        step("S001", "completed", "reported with C1", 2, Span(times[1], times[2], "completed")),
-        step(
-            "S002", "in_progress", "waits for approval", 2,
-            Span(times[0], times[1], "blocked"), Span(times[2], None, "in_progress"),
-        ),
-        step("S003", "blocked", "", 0),
-        step("S004", "pending", "after S002", None),
-    ]  # fmt: skip
+    assert "\n".join(map(str, steps.steps)) == snapshot
     assert plan_steps(plans[-1], facts, steps.steps[:3]) == steps.steps
     steps.take(START, changed(plans[-1], None), facts)
     assert steps.steps == []
@@ -145,7 +134,7 @@ def names_of(data: Any) -> dict[int, Any]:
     return found
 
 
-def test_the_names_of_each_version_are_those_of_the_plan_and_the_run_there(tmp_path: Path) -> None:
+def test_names_and_steps_of_each_version_are_those_of_the_plan_and_the_run_there(tmp_path: Path) -> None:
     session, toolbox = kept(tmp_path / "plans.db")
     call(toolbox, "setup_plan", objective="Mine", initial_steps=["One", "Two"])
     call(toolbox, "clear_plan")
@@ -154,13 +143,13 @@ def test_the_names_of_each_version_are_those_of_the_plan_and_the_run_there(tmp_p
     last = session.version
     session.rewind(1)
     session.rewind(last)
-    edited = {"load": [], "S001": ["load"]}
-    tools = {"load": lambda: "loaded", "S001": lambda: "done"}
-    run_workflow(a_workflow(edited), Capabilities(tools=tools), session=session)
+    run_of(session, {"load": [], "S001": ["load"]})
     call(toolbox, "setup_plan", objective="Else", initial_steps=["Look"])
     session.reset()
     wanted = {version: dict(names_in(session.at(version))) for version in range(session.version + 1)}
-    assert names_of(of_store(tmp_path / "plans.db")) == names_of(of_memory(session)) == wanted
+    data = of_store(tmp_path / "plans.db")
+    assert names_of(data) == names_of(of_memory(session)) == wanted
+    assert steps_of(data) == {version: RunData(RunSteps.of(session.at(version))).fields for version in wanted}
     fetch = {"S001": "fetch", "S002": "parse", "S003": "bad", "S004": "use", "S005": "say"}
     runs = [names for version, names in wanted.items() if version in {1, 2, last, last + 1, last + 2}]
     assert runs == [{}, {}, fetch, {}, fetch]

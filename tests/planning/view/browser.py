@@ -6,38 +6,20 @@ import itertools
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from queue import Empty, Queue
 from typing import Any, Final, Self
 
 PATIENCE: Final = 30.0  # seconds that the browser may take for anything
 _FLAGS: Final = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--lang=en-GB",
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
+    *("--disable-background-networking", "--disable-component-update", "--no-first-run", "--lang=en-GB"),
     "--remote-debugging-pipe",
 )
-# The browser reads from descriptor 3 and writes to 4.
-_LAUNCH: Final = """
-import fcntl, os, sys
-ends = [fcntl.fcntl(int(each), fcntl.F_DUPFD, 10) for each in sys.argv[1:3]]
-for number, end in zip((3, 4), ends):
-    os.dup2(end, number)
-    os.close(end)
-os.execv(sys.argv[3], sys.argv[3:])
-"""
 
 
 def chromium() -> str | None:
@@ -56,9 +38,9 @@ class Browser:
         """Start the program with an empty folder for what it keeps."""
         theirs_in, self._commands = os.pipe()
         self._messages, theirs_out = os.pipe()
-        launch = [sys.executable, "-c", _LAUNCH, str(theirs_in), str(theirs_out)]
+        pipes = f"3</dev/fd/{theirs_in} 4>/dev/fd/{theirs_out}"  # it reads from 3, and writes to 4
         self._process = subprocess.Popen(
-            [*launch, program, *_FLAGS, f"--user-data-dir={folder}"],
+            ["/bin/sh", "-c", f'exec "$@" {pipes}', "sh", program, *_FLAGS, f"--user-data-dir={folder}"],
             pass_fds=(theirs_in, theirs_out),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -66,29 +48,37 @@ class Browser:
         os.close(theirs_in)
         os.close(theirs_out)
         self._numbers = itertools.count(1)
-        self._answers: dict[int, Queue[dict[str, Any]]] = {}
         self._listeners: dict[str, Callable[[str, dict[str, Any]], None]] = {}
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._rest = b""
 
     def send(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
-        """Send a command and return its result."""
+        """Send a command and return its result; what happens until then is heard."""
         number = next(self._numbers)
-        answer = self._answers[number] = Queue()
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
         if session is not None:
             message["sessionId"] = session
         waiting = json.dumps(message).encode() + b"\0"
         while waiting:
             waiting = waiting[os.write(self._commands, waiting) :]
-        try:
-            got = answer.get(timeout=PATIENCE)
-        except Empty:
-            raise BrowserError(f"the browser does not answer {method}") from None
-        if "error" in got:
-            raise BrowserError(f"{method}: {got['error']['message']}")
-        result: dict[str, Any] = got["result"]
-        return result
+        for got in iter(self._next, None):
+            if got.get("id") == number:
+                if "error" in got:
+                    raise BrowserError(f"{method}: {got['error']['message']}")
+                result: dict[str, Any] = got["result"]
+                return result
+            if listener := self._listeners.get(got.get("sessionId", "")):
+                listener(got["method"], got["params"])
+        raise BrowserError(f"the browser does not answer {method}")
+
+    def _next(self) -> dict[str, Any] | None:
+        """The next message; None if none comes."""
+        while b"\0" not in self._rest:
+            if not select.select([self._messages], [], [], PATIENCE)[0]:
+                return None
+            self._rest += os.read(self._messages, 1 << 20)
+        whole, _, self._rest = self._rest.partition(b"\0")
+        message: dict[str, Any] = json.loads(whole)
+        return message
 
     def page(self, *, width: int = 1280, height: int = 800, scheme: str = "light") -> Page:
         """Open an empty page in a window of this size, its colours ``light`` or ``dark``."""
@@ -99,7 +89,8 @@ class Browser:
         self._listeners[session] = page.hear
         for domain in ("Page", "Runtime", "Network", "Log"):
             page.send(f"{domain}.enable")
-        page.resize(width, height)
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        page.send("Emulation.setDeviceMetricsOverride", **size)
         page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         return page
 
@@ -111,21 +102,7 @@ class Browser:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._reader.join(PATIENCE)
-
-    def _read(self) -> None:
-        with os.fdopen(self._messages, "rb") as messages:
-            rest = b""
-            while part := messages.read1(1 << 20):
-                *whole, rest = (rest + part).split(b"\0")
-                for each in whole:
-                    self._hear(json.loads(each))
-
-    def _hear(self, message: dict[str, Any]) -> None:
-        if "id" in message:
-            self._answers.pop(message["id"]).put(message)
-        elif listener := self._listeners.get(message.get("sessionId", "")):
-            listener(message["method"], message["params"])
+        os.close(self._messages)
 
 
 class Page:
@@ -163,11 +140,6 @@ class Page:
             self.requests.append(event["request"]["url"])
         elif method == "Page.javascriptDialogOpening":
             self.dialogs.append(event["message"])
-
-    def resize(self, width: int, height: int) -> None:
-        """Give the window another size."""
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.send("Emulation.setDeviceMetricsOverride", **size)
 
     def open(self, url: str) -> None:
         """Open an address, and wait until the page has drawn."""

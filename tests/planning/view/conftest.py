@@ -17,30 +17,37 @@ from planning.view.page import export_page
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Opened]:
-    """Opens an address in a page that is closed after the test."""
-    with ExitStack() as pages:
+    """Opens an address in a page that is closed after the test: nothing went wrong in it until then."""
+    pages = list[Page]()
+    with ExitStack() as stack:
 
         def open_page(url: str, **window: Any) -> Page:
-            page = pages.enter_context(browser.page(**window))
-            page.open(url)
-            return page
+            pages.append(stack.enter_context(browser.page(**window)))
+            pages[-1].open(url)
+            return pages[-1]
 
         yield open_page
+        for page in pages:
+            page.settle()
+            assert (page.dialogs, page.errors) == ([], [])
 
 
 @pytest.fixture
-def shown(opened: Opened, tmp_path: Path) -> Opened:
-    """Opens a run as a file; an address may have a part behind ``#``."""
+def shown(opened: Opened, tmp_path: Path) -> Iterator[Opened]:
+    """Opens a run as a file, which asks for nothing else; an address may have a part behind ``#``."""
+    pages = list[Page]()
 
     def show(run: Any, *, part: str = "", **window: Any) -> Page:
         file = tmp_path / "run.html"
         file.write_bytes(export_page(json.dumps(run)))
-        page = opened(f"{file.as_uri()}{part}", **window)
+        pages.append(page := opened(f"{file.as_uri()}{part}", **window))
         page.wait("timeline !== null")
         page.settle()
         return page
 
-    return show
+    yield show
+    asked = [url for page in pages for url in page.requests if not url.startswith(("file:", "data:"))]
+    assert asked == []
 
 
 @pytest.fixture

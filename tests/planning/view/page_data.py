@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from planning.tools import Tool
 from planning.view.document import Document
 from planning.view.sources import StoreSource, read_session
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
 from session import Session
 from session.stores import SqliteStore
 
@@ -47,9 +49,24 @@ def waiting(path: Path, name: str = "nightly") -> tuple[Session, Toolbox]:
     return session, toolbox
 
 
-def call(toolbox: Toolbox, name: str, **arguments: object) -> None:
+def call(toolbox: Toolbox, name: str, call_id: str | None = None, **arguments: object) -> None:
     """One call by the model."""
-    toolbox.call(f"planning_{name}", arguments, context={"actor": "agent"})
+    toolbox.call(f"planning_{name}", arguments, context={"call_id": call_id, "actor": "agent"})
+
+
+def eventful(path: Path) -> tuple[Session, Toolbox]:
+    """A session in a store with a refusal, a failed call, a rewind and a fork."""
+    session, toolbox = kept(path)
+    first = {"title": "Reproduce it", "details": "On 3.12 only.\nSee the log."}
+    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=[first, "Find the cause", "Mend it"])
+    call(toolbox, "mark_step", step_id="S001", status="in_progress")
+    call(toolbox, "mark_step", step_id="S009", status="done")
+    call(toolbox, "mark_step", step_id="S001", status="done", note="It was the cookie")
+    with_tools(session, deploy=lambda: 1 / 0).call("deploy", {}, context={"actor": "bob"})
+    call(toolbox, "add_step", steps=["Tell the team"])
+    session.rewind(2, actor="ann")
+    session.fork(3, session_id="what-if")
+    return session, toolbox
 
 
 def with_tools(session: Session, **functions: Any) -> Toolbox:
@@ -105,24 +122,18 @@ STEPS = {"fetch": [], "parse": ["fetch"], "bad": ["fetch"], "use": ["bad"], "say
 
 
 def a_workflow(steps: dict[str, list[str]]) -> Workflow:
-    """A workflow whose steps call tools of their own names."""
-    return Workflow(
-        goal="Report the revenue",
-        steps=tuple(
-            WorkflowStep(
-                step_id=name,
-                description=f"The step {name}",
-                type="tool",
-                name=name,
-                depends_on=tuple(others),
-                on_failure="skip_dependents",
-            )
-            for name, others in steps.items()
-        ),
-    )
+    """A workflow whose steps call tools of their own names; one named ``hard`` fails the run if it fails."""
+    made = (
+        WorkflowStep(
+            step_id=name, description=f"The step {name}", type="tool", name=name, depends_on=tuple(others),
+            on_failure="fail" if name == "hard" else "skip_dependents",
+        )
+        for name, others in steps.items()
+    )  # fmt: skip
+    return Workflow(goal="Report the revenue", steps=tuple(made))
 
 
-def run_of(session: Session, steps: dict[str, list[str]] = STEPS, fails: str = "bad") -> None:
+def run_of(session: Session, steps: dict[str, list[str]] = STEPS, fails: str = "bad") -> Session:
     """Run a workflow in a session; the tool of one name fails."""
 
     def tool(name: str) -> Any:
@@ -134,13 +145,37 @@ def run_of(session: Session, steps: dict[str, list[str]] = STEPS, fails: str = "
         return called
 
     run_workflow(a_workflow(steps), Capabilities(tools={name: tool(name) for name in steps}), session=session)
+    return session
 
 
 def a_run_of(steps: dict[str, list[str]], fails: str = "") -> Any:
     """A run of a workflow as the page has it."""
-    session = Session()
-    run_of(session, steps, fails)
-    return of_memory(session)
+    return of_memory(run_of(Session(), steps, fails))
+
+
+BEGAN = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
+
+
+def recorded(
+    session: Session, flow: Workflow, *changes: Mapping[str, tuple[Any, float, Mapping[str, Any]]], **run: Any
+) -> Session:
+    """Leave a run as its process did, after changes: the status of steps at a second, and more of each."""
+    register_workflow(session)
+    now = WorkflowRun(run_id="r", workflow=flow, started_at=BEGAN.isoformat(), **run)
+    session.dispatch(RunChanged(now, session_id=session.session_id))
+    for change in changes:
+        with session.transaction() as transaction:
+            for step_id, (status, second, more) in change.items():
+                at = (BEGAN + timedelta(seconds=second)).isoformat()
+                record = StepRecord("r", step_id, status, at, called=True, **more)
+                transaction.dispatch(StepChanged(record, session_id=session.session_id))
+    return session
+
+
+def embedded(page: bytes) -> Any:
+    """The data in a page, as a browser finds it: up to the first end of a script."""
+    text = page.decode().split('<script type="application/json" id="data">', 1)[1]
+    return json.loads(text.split("</script", 1)[0])
 
 
 @contextmanager

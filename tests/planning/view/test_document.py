@@ -1,13 +1,29 @@
-"""What a run did and how its steps are doing, as the data of the page."""
+"""What a run did and how its steps are doing, as the data of the page; and the page as bytes."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
-from page_data import a_workflow, call, in_memory, kept, of_memory, of_store, run_of, steps_of, with_tools
+from page_data import (
+    a_workflow,
+    call,
+    embedded,
+    eventful,
+    in_memory,
+    kept,
+    of_memory,
+    of_store,
+    run_of,
+    steps_of,
+    with_tools,
+)
 from syrupy.assertion import SnapshotAssertion
 
 from planning.observe.steps import RunSteps
@@ -16,6 +32,7 @@ from planning.plan.commands import SetupPlan
 from planning.suite.tools import register_plan
 from planning.tools import Tool, ToolError
 from planning.view.document import RunData
+from planning.view.page import export_page, live_page, policy
 from planning.view.sources import family_of
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
@@ -29,26 +46,11 @@ def timeless(value: Any) -> Any:
     return [timeless(each) for each in value] if isinstance(value, list) else value
 
 
-def test_a_session_is_told_change_by_change_from_a_store_and_from_memory(
-    tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
-    session, toolbox = kept(tmp_path / "plans.db")
-    first = {"title": "Reproduce it", "details": "On 3.12.\nSee the log."}
-    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=[first, "Mend it"])
-    call(toolbox, "mark_step", step_id="S001", status="done", note="It was the cookie")
-    call(toolbox, "mark_step", step_id="S009", status="done")
+def test_a_session_is_told_change_by_change(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    session, toolbox = eventful(tmp_path / "plans.db")
+    search = with_tools(session, search=lambda query: f"3 files match {query}")
+    search.call("search", {"query": "Set-Cookie"}, context={"call_id": "s1", "actor": "agent"})
     call(toolbox, "read_plan")
-
-    def search(query: str) -> str:
-        return f"3 files match {query}"
-
-    def deploy() -> None:
-        raise ConnectionError("secret host")
-
-    others = with_tools(session, search=search, deploy=deploy)
-    others.call("search", {"query": "Set-Cookie"}, context={"call_id": "s1", "actor": "agent"})
-    others.call("deploy", {})
-    session.rewind(1, actor="ann")
     call(toolbox, "clear_plan")
     data = timeless(of_store(tmp_path / "plans.db"))
     assert json.dumps(data, indent=1) == snapshot
@@ -75,7 +77,7 @@ def test_a_thousand_marks_are_less_than_300_kilobytes(tmp_path: Path) -> None:
     assert len(json.dumps(data, separators=(",", ":"))) < 250_000
 
 
-def test_the_family_of_a_session_is_its_line_its_forks_and_those_that_work_for_it(
+def test_the_family_is_the_forks_and_those_that_work_for_it(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     path = tmp_path / "plans.db"
@@ -116,32 +118,16 @@ def told(session: Session, step: str) -> dict[str, Any]:
     return fields | ({"spans": [each[2:] for each in fields["spans"]]} if "spans" in fields else {})
 
 
-def test_a_step_has_its_attempts_its_output_and_its_failure() -> None:
-    session = Session()
-    run_of(session)
+def test_a_step_has_its_attempts_its_output_and_its_failure(snapshot: SnapshotAssertion) -> None:
+    session = run_of(Session())
     assert {change.get("kind", "plan") for change in of_memory(session)["changes"]} == {"run", "failed"}
-    error = "bad cannot reach its data now. Try again later, or continue without it."
-    assert told(session, "fetch") == {"state": "completed", "spans": [["completed", 1]], "output": "fetch"}
-    failure = {"error": error, "code": "storage", "cause": "bad is gone"}
-    assert told(session, "bad") == {"state": "failed", "spans": [["failed", 1]], **failure}
-    assert told(session, "use") == {"state": "skipped", "after": "bad"}
-
-
-def test_the_steps_of_each_version_are_those_of_the_session_also_after_a_rewind(tmp_path: Path) -> None:
-    session, _ = kept(tmp_path / "plans.db", "run")
-    run_of(session)
-    session.rewind(3)
-    session.rewind(0)
-    session.rewind(4)
-    run_of(session)
-    for version, steps in steps_of(of_store(tmp_path / "plans.db", "run")).items():
-        assert steps == RunData(RunSteps.of(session.at(version))).fields
+    steps = {name: told(session, name) for name in ("fetch", "bad", "use")}
+    assert json.dumps(steps, indent=1) == snapshot
 
 
 @pytest.mark.parametrize("limit", [1, 3, 5])
 def test_steps_of_the_oldest_changes_are_where_the_run_begins(limit: int) -> None:
-    session = Session()
-    run_of(session)
+    session = run_of(Session())
     data = of_memory(session, limit=limit)
     assert len(data["changes"]) == limit
     whole = steps_of(of_memory(session))
@@ -204,19 +190,7 @@ def test_an_answer_is_told_at_length_and_what_leads_to_it_shortly() -> None:
     assert len(told(session, "fail")["error"]) <= 1_000
 
 
-def test_a_document_by_itself_has_the_states_that_it_says() -> None:
-    steps = (
-        WorkflowStep(step_id="a", description="A", status="completed"),
-        WorkflowStep(step_id="b", description="B", status="failed"),
-        WorkflowStep(step_id="c", description="C", skipped=True),
-        WorkflowStep(step_id="d", description="D"),
-    )
-    assert RunData(RunSteps(Workflow(steps=steps))).fields == {
-        "a": {"state": "completed"}, "b": {"state": "failed"}, "c": {"state": "skipped"},
-    }  # fmt: skip
-
-
-def test_the_graph_says_what_the_document_says_of_a_step() -> None:
+def test_the_graph_says_what_the_document_says_of_a_step(snapshot: SnapshotAssertion) -> None:
     step = WorkflowStep(
         step_id="ask", description="Ask for it", type="tool", name="ask", depends_on=("first",),
         inputs={"year": 2024, "of": None}, retries=2, timeout=5.0, done_check="x == 1", on_failure="continue",
@@ -224,10 +198,43 @@ def test_the_graph_says_what_the_document_says_of_a_step() -> None:
     plain = WorkflowStep(step_id="first", description="Think")
     graph: Any = RunData(RunSteps(Workflow(steps=(plain, step)))).graph
     places = {"x", "y", "w", "h", "text"}
-    first, ask = ({name: each[name] for name in each.keys() - places} for each in graph["nodes"])
-    assert first == {"id": "first", "label": "first", "detail": "thinking", "about": "Think"}
-    assert ask == {
-        "id": "ask", "label": "ask", "detail": "tool ask", "about": "Ask for it", "after": ["first"],
-        "inputs": '{"year":2024,"of":null}', "retries": 2, "timeout": 5.0, "done_check": "x == 1",
-        "on_failure": "continue", "answer": True,
-    }  # fmt: skip
+    nodes = [{name: each[name] for name in sorted(each.keys() - places)} for each in graph["nodes"]]
+    assert json.dumps(nodes, indent=1) == snapshot
+
+
+# The page as bytes
+
+PAGE = resources.files("planning.view").joinpath("page.html").read_text("utf-8")
+
+
+def hashes(pattern: str) -> str:
+    (found,) = re.findall(pattern, PAGE, re.DOTALL)
+    return f"'sha256-{base64.b64encode(hashlib.sha256(found.encode()).digest()).decode()}'"
+
+
+def test_the_page_has_one_style_and_one_script_and_is_less_than_120_kilobytes() -> None:
+    data, charset = '<script type="application/json" id="data">', '<meta charset="utf-8">'
+    assert [PAGE.count(tag) for tag in ("<style>", "<script>", data, charset)] == [1] * 4
+    assert len(export_page("{}")) < 120_000
+
+
+def test_a_browser_lets_it_use_its_own_style_and_script_and_nothing_else() -> None:
+    rules = (
+        f"default-src 'none'; style-src {hashes('<style>(.*?)</style>')}; "
+        f"script-src {hashes('<script>(.*?)</script>')}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    assert policy(is_live=False) == rules
+    assert policy(is_live=True) == rules.replace("img-src data:;", "img-src data:; connect-src 'self';")
+    for page, is_live in ((export_page("{}"), False), (live_page("{}"), True)):
+        meta = f'<meta http-equiv="Content-Security-Policy" content="{policy(is_live=is_live)}">'
+        assert page.decode().count(meta) == 1
+        assert page.decode().index(meta) < page.decode().index("<style>")
+
+
+@pytest.mark.parametrize(
+    "text", ["</SCRIPT >", "<!--<script>", "]]>", "\u2028\u2029", "\\", "\x00\x1b", "\\1 \\g<0>", "é"]
+)
+def test_no_text_of_the_data_acts_in_the_page(text: str) -> None:
+    page = export_page(json.dumps({"title": text}, ensure_ascii=False))
+    assert embedded(page) == {"mode": "export", "run": {"title": text}}
+    assert page.decode().count("<") == export_page("{}").decode().count("<")

@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 from browser import Page
-from page_data import a_run_of, call, in_memory, of_memory, serving, waiting
+from page_data import a_run_of, a_workflow, call, in_memory, of_memory, recorded, serving, waiting
 from page_stage import Opened, Stage, at
+from syrupy.assertion import SnapshotAssertion
 from test_page import violations
 
 from planning import Toolbox
 from planning.plan.commands import ApprovePlan, RejectPlan, RemoveStep
 from planning.view.sources import StoreSource
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from planning.workflow.run.records import new_token
 from session import Session
 
 pytestmark = pytest.mark.browser
@@ -156,10 +158,9 @@ def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(opened: Op
     assert page.texts(".step .id") == ["S002 S001", "S001 S002"]
     page.click("#tab-changes")
     assert page.text("#changes-box .entry[aria-current] .body").endswith("Added S002, S001.")
-    assert page.errors == []
 
 
-def test_the_header_follows_the_health_of_a_session(opened: Opened, stage: Stage) -> None:
+def test_the_header_follows_the_health(opened: Opened, stage: Stage, snapshot: SnapshotAssertion) -> None:
     page = opened(stage.showing(a_run(2)))
     page.wait("timeline !== null")
     assert page.text("#state").startswith("working\n0 of 3 done\nS001 Look\nfor ")
@@ -170,24 +171,15 @@ def test_the_header_follows_the_health_of_a_session(opened: Opened, stage: Stage
         stage.say("health", {"state": state, "done": done, **common, **more})
         page.wait(f"run.health.state === '{state}'")
         said[state] = re.sub(r"(last change|\nfor) .*", r"\1 ...", page.text("#state"))
-    assert said == {
-        "waiting": "waiting for approval\n1 of 3 done\nS002 Mend and 2 other steps\nfor ...",
-        "stopped": "stopped\n1 of 3 done\nS002 Mend and 2 other steps\nafter 5.3 s, last change ...",
-        "finished": "finished\n3 of 3 done\nin 5.3 s",
-    }
+    assert json.dumps(said, indent=1) == snapshot
     assert page.evaluate("[$('progress').value, $('progress').max]") == [3, 3]
     stage.say("health", {})
     page.wait("$('state').hidden")
-    assert page.errors == []
 
 
 def test_a_run_that_was_cut_short_shows_its_step_as_stopped(opened: Opened, stage: Stage) -> None:
-    session = Session()
-    step = WorkflowStep(step_id="nap", description="Take a nap", type="tool", name="nap")
-    seen = list[Any]()
-    tools = {"nap": lambda: seen.append(of_memory(session))}
-    run_workflow(Workflow(goal="Rest", steps=(step,)), Capabilities(tools=tools), session=session)
-    (during,) = seen
+    nap = {"nap": ("in_progress", 0, {"attempt": 1})}
+    during = of_memory(recorded(Session(), a_workflow({"nap": []}), nap, token=new_token()))
     page = opened(stage.showing(during), width=1440)
     labels = "String([...document.querySelectorAll('.node')].map(each => each.getAttribute('aria-label')))"
     page.wait(f"timeline && {labels}.includes('in progress')")
@@ -199,7 +191,6 @@ def test_a_run_that_was_cut_short_shows_its_step_as_stopped(opened: Opened, stag
     page.press("Home")
     page.press("End")
     assert page.evaluate("stateOf('nap')") == "stopped"
-    assert page.errors == []
 
 
 NAMES = "[...document.querySelectorAll('#list .name')].map(each => each.textContent)"
@@ -243,10 +234,9 @@ def test_the_list_has_the_newest_session_first_and_follows(opened: Opened, stage
         "document.querySelector('#list .find p').textContent"
         " === '0 of 2 sessions; 2 are still being read; older ones are not shown'"
     )
-    assert page.errors == []
 
 
-def test_the_list_filters_by_state_and_sorts(opened: Opened, stage: Stage) -> None:
+def test_the_list_filters_and_sorts(opened: Opened, stage: Stage, snapshot: SnapshotAssertion) -> None:
     sessions = [
         listed(1, state="failed", done=3, error="join: refused"),
         listed(2, state="finished", done=4, step=None, error="ask: closed"),
@@ -257,14 +247,8 @@ def test_the_list_filters_by_state_and_sorts(opened: Opened, stage: Stage) -> No
     stage.say("sessions", sessions)
     page = opened(stage.url)
     page.wait(f"String({NAMES}) === 's/5,Plan 4,Plan 3,Plan 2,Plan 1'")
-    rows = page.texts("#list .entry")
-    assert [[part for part in row.split("\n") if part][:3] for row in rows] == [
-        ["s/5", "s/5", "2026-11-23 05:59"],
-        ["working", "Plan 4", "s/4 · S002 Mend it and 1 other step"],
-        ["waiting for approval", "Plan 3", "s/3 · S002 Mend it"],
-        ["finished", "Plan 2", "s/2"],
-        ["failed", "Plan 1", "s/1 · join: refused"],
-    ]
+    rows = [re.sub("\n+", " | ", row) for row in page.texts("#list .entry")]
+    assert "\n".join(re.sub(r"(for|after) \d.*", "...", row) for row in rows) == snapshot
     counts = "working 1, waiting for approval 1, finished 1, failed 1, stopped 0"
     assert ", ".join(page.values("[data-state]")) == counts
     orders = {}
@@ -289,27 +273,15 @@ def test_the_list_filters_by_state_and_sorts(opened: Opened, stage: Stage) -> No
     page.evaluate("window.isOld = true; location.reload()")
     page.wait(f"!window.isOld && $('list-sort')?.value === 'name' && String({NAMES}) === 'Plan 3'")
     assert page.values("[aria-pressed=true]", "dataset.state") == ["waiting", "failed"]
-    assert page.errors == []
 
 
 def test_ten_thousand_sessions_draw_what_is_in_sight(opened: Opened, stage: Stage) -> None:
-    states = ("working", "failed", "finished", "stopped")
-    stage.say("sessions", [listed(number, state=states[number % 4]) for number in range(10_000)])
+    stage.say("sessions", [listed(number) for number in range(10_000)])
     page = opened(stage.url)
     page.wait("document.querySelector('#list .find p')?.textContent === '10,000 sessions'")
-    seen = []
-    for part in (0, 0.5, 1):
-        page.evaluate(f"$('list-box').scrollTop = $('list-box').scrollHeight * {part}")
-        page.settle()
-        page.settle()
-        assert page.evaluate("document.querySelectorAll('*').length") < 1_000
-        seen.append(page.values("#list .name"))
-    assert (seen[0][0], seen[2][-1]) == ("Plan 9999", "Plan 0")
-    page.press("/")
-    page.type("plan 123")
-    page.click("[data-state=failed]")
-    page.wait("document.querySelector('#list .find p').textContent === '2 of 10,000 sessions'")
-    assert page.values("#list .name") == ["Plan 1237", "Plan 1233"]
+    page.evaluate("$('list-box').scrollTop = $('list-box').scrollHeight")
+    page.wait("[...document.querySelectorAll('#list .name')].at(-1).textContent === 'Plan 0'")
+    assert page.evaluate("document.querySelectorAll('*').length") < 1_000
 
 
 # A plan with a policy, which the page may change
@@ -359,7 +331,6 @@ def test_a_plan_is_approved_by_the_keyboard(agent: Agent, steered: Opened) -> No
     assert page.text("#change .lead") == "The host approved the plan."
     page.wait("$('announcement').textContent === 'Version 2 of 2: The host approved the plan.'")
     assert agent[1].call("copy", {}).success
-    assert page.errors == []
 
 
 def test_a_plan_is_rejected_with_a_reason(agent: Agent, steered: Opened) -> None:
@@ -376,7 +347,6 @@ def test_a_plan_is_rejected_with_a_reason(agent: Agent, steered: Opened) -> None
     assert seen(page, "#approval") == []
     reply = agent[1].call("copy", {})
     assert "the plan was rejected (Copy to <b>two</b> places?)" in reply.message
-    assert page.errors == []
 
 
 def test_a_decision_about_a_plan_that_changed_is_not_carried_out(agent: Agent, steered: Opened) -> None:
@@ -388,6 +358,7 @@ def test_a_decision_about_a_plan_that_changed_is_not_carried_out(agent: Agent, s
     page.type("Too long")
     page.click("#decide-yes")
     page.wait("notes.steer !== null")
+    assert page.errors.pop().endswith("status of 409 (Conflict)")
     assert page.text("#notes") == "The plan has changed meanwhile; nothing was done. Look at it again."
     session.refresh()
     assert session.version == 2
@@ -417,7 +388,6 @@ def test_steps_are_moved_and_removed(agent: Agent, steered: Opened) -> None:
     assert page.values(".step .id") == ["S003", "S002"]
     assert page.evaluate("document.activeElement.id") == "plan-box"
     assert page.text("#change .lead") == "S001 was removed. S002 no longer depends on S001."
-    assert page.errors == []
 
 
 def test_an_old_version_and_a_page_that_may_not_steer_have_no_buttons(agent: Agent, steered: Opened) -> None:
@@ -448,9 +418,7 @@ def test_steps_say_what_shows_them_done_and_what_they_wait_for(agent: Agent, ste
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (800, "light"), (1440, "dark")])
-def test_the_buttons_keep_nobody_out(
-    agent: Agent, steered: Opened, axe: str, width: int, scheme: str
-) -> None:
+def test_buttons_keep_nobody_out(agent: Agent, steered: Opened, axe: str, width: int, scheme: str) -> None:
     page = steered(width=width, scheme=scheme)
     page.evaluate(f"{axe}; null")
     found = [violations(page)]

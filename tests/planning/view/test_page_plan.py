@@ -16,20 +16,19 @@ from page_data import (
     a_workflow,
     call,
     data_of,
+    eventful,
     in_memory,
-    kept,
     of_memory,
     of_store,
     plans_of,
-    with_tools,
+    recorded,
 )
-from page_stage import Opened
+from page_stage import Opened, at
 
 from planning.cli.opening import opened_page
 from planning.cli.terminal import seconds_text
 from planning.tools import Tool
 from planning.workflow import Capabilities, StepFailure, Workflow, WorkflowStep, run_workflow
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
 from session import Session
 
 pytestmark = pytest.mark.browser
@@ -38,22 +37,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def nightly(tmp_path: Path) -> Any:
     """A run with refusals, a failed call, a rewind and a fork."""
-    session, toolbox = kept(tmp_path / "plans.db")
-    first = {"title": "Reproduce it", "details": "On 3.12 only.\nSee the log."}
-    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=[first, "Find the cause", "Mend it"])
-    call(toolbox, "mark_step", step_id="S001", status="in_progress")
-    call(toolbox, "mark_step", step_id="S009", status="done")
-    call(toolbox, "mark_step", step_id="S001", status="done", note="It was the cookie")
-
-    def deploy() -> None:
-        raise ConnectionError("it is gone")
-
-    with_tools(session, deploy=deploy).call("deploy", {}, context={"actor": "bob"})
-    call(toolbox, "add_step", steps=["Tell the team"])
-    session.rewind(2, actor="ann")
-    session.fork(3, session_id="what-if")
-    assert session.store is not None
-    session.store.close()
+    eventful(tmp_path / "plans.db")
     return of_store(tmp_path / "plans.db")
 
 
@@ -97,17 +81,14 @@ def test_what_a_version_changed_is_marked_and_announced(shown: Opened, nightly: 
 
 def test_a_link_opens_its_version_and_back_goes_back(shown: Opened, nightly: Any) -> None:
     page = shown(nightly, part="#v=3")
-    assert page.text("#where") == "Version 3 of 7"
+    at(page, 3, 7)
     page.click("#changes-box a[href='#v=5']")
-    page.wait("$('where').textContent === 'Version 5 of 7'")
+    at(page, 5, 7)
     page.press("ArrowRight")
     page.wait("location.hash === '#v=6'")
-    page.evaluate("history.back()")
-    page.wait("$('where').textContent === 'Version 5 of 7'")
-    page.evaluate("history.back()")
-    page.wait("$('where').textContent === 'Version 3 of 7'")
-    page.evaluate("history.forward()")
-    page.wait("$('where').textContent === 'Version 5 of 7'")
+    for way, version in (("back", 5), ("back", 3), ("forward", 5)):
+        page.evaluate(f"history.{way}()")
+        at(page, version, 7)
 
 
 def test_the_search_finds_changes_steps_statuses_and_calls(shown: Opened, nightly: Any) -> None:
@@ -152,13 +133,9 @@ def test_the_family_is_a_tree(shown: Opened, nightly: Any) -> None:
 
 def test_the_graph_shows_the_states_of_its_version(shown: Opened) -> None:
     page = shown(a_run_of(STEPS, "bad"))
-    assert sorted(re.sub(r", \d+ ms", "", label) for label in page.values(".node", "ariaLabel")) == [
-        "bad, tool bad, failed",
-        "fetch, tool fetch, completed",
-        "parse, tool parse, completed",
-        "say, tool say, completed",
-        "use, tool use, skipped",
-    ]
+    labels = sorted(re.sub(r", \d+ ms", "", label) for label in page.values(".node", "ariaLabel"))
+    states = {"bad": "failed", "use": "skipped"}
+    assert labels == sorted(f"{step}, tool {step}, {states.get(step, 'completed')}" for step in STEPS)
     page.press("Home")
     page.press("ArrowRight")
     page.wait("[...document.querySelectorAll('.node')].every(each => each.ariaLabel.endsWith(', pending'))")
@@ -277,23 +254,8 @@ def nodes(page: Page) -> dict[str, Any]:
     return {each["name"]: each for each in page.evaluate(NODES)}
 
 
-def timed(*changes: dict[str, Any], steps: dict[str, list[str]]) -> Any:
-    """A run whose changes are these records of steps, each at a second of the run."""
-    session, flow = Session(), a_workflow(steps)
-    register_workflow(session)
-    run = WorkflowRun(run_id="r", workflow=flow)
-    session.dispatch(RunChanged(run, session_id=session.session_id))
-    for change in changes:
-        with session.transaction() as transaction:
-            for step, (status, second, more) in change.items():
-                at = datetime.fromtimestamp(1_000.0 + second, UTC).isoformat()
-                record = StepRecord("r", step, status, at, called=True, **more)
-                transaction.dispatch(StepChanged(record, session_id=session.session_id))
-    return of_memory(session)
-
-
 @pytest.mark.parametrize("steps", [CHAIN, FAN, LAYERS], ids=["a chain", "a fan", "layers"])
-def test_a_workflow_of_twelve_steps_opens_on_its_graph_with_every_name_legible(
+def test_a_workflow_of_twelve_steps_opens_on_its_legible_graph(
     shown: Opened, steps: dict[str, list[str]]
 ) -> None:
     page = shown(a_run_of(steps), width=1440, height=900)
@@ -398,19 +360,19 @@ def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Opened) -> 
     assert not page.evaluate("$('step').checkVisibility()")
 
 
-@pytest.mark.parametrize("seconds", [0.1, 0.24, 1, 59.9, 61, 187, 3599.4, 3600, 7_285, 180_000])
-def test_a_time_has_the_form_of_the_terminal(shown: Opened, seconds: float) -> None:
+def test_a_time_has_the_form_of_the_terminal(shown: Opened) -> None:
     page = shown(a_run_of(CHAIN))
-    assert page.evaluate(f"duration({1000 * seconds})") == seconds_text(seconds)
+    seconds = [0.1, 0.24, 1, 59.9, 61, 187, 3599.4, 3600, 7_285, 180_000]
+    assert page.evaluate(f"{seconds}.map(each => duration(1000 * each))") == [*map(seconds_text, seconds)]
     page.send("Emulation.setTimezoneOverride", timezoneId="Asia/Tokyo")
-    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    form = f"form => timeOf({at.timestamp()}, form).textContent"
+    when = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    form = f"form => timeOf({when.timestamp()}, form).textContent"
     forms = page.evaluate(f"[clock, calendar, minute].map({form})")
-    assert forms == [f"{at:%H:%M:%S}", f"{at:%Y-%m-%d %H:%M:%S} UTC", f"{at:%Y-%m-%d %H:%M}"]
+    assert forms == [f"{when:%H:%M:%S}", f"{when:%Y-%m-%d %H:%M:%S} UTC", f"{when:%Y-%m-%d %H:%M}"]
 
 
 def test_each_step_has_a_bar_in_the_timeline(shown: Opened) -> None:
-    run = timed(
+    changes: list[Any] = [
         {"a": ("in_progress", 0, {"attempt": 1})},
         {"a": ("completed", 4, {"attempt": 1}), "b": ("in_progress", 4, {"attempt": 1})},
         {"b": ("in_progress", 6, {"attempt": 2})},
@@ -418,9 +380,9 @@ def test_each_step_has_a_bar_in_the_timeline(shown: Opened) -> None:
             "b": ("failed", 10, {"attempt": 2, "error": StepFailure("gone")}),
             "c": ("pending", 10, {"after": "b"}),
         },
-        steps={"a": [], "b": ["a"], "c": ["b"]},
-    )
-    page = shown(run, width=1440)
+    ]
+    run = recorded(Session(), a_workflow({"a": [], "b": ["a"], "c": ["b"]}), *changes)
+    page = shown(of_memory(run), width=1440)
     assert page.evaluate(BARS) == [
         ["a", [["in-completed", 0, 40]]],
         ["b", [["in-failed", 40, 60], ["in-failed", 60, 100]]],
@@ -439,14 +401,14 @@ def test_each_step_has_a_bar_in_the_timeline(shown: Opened) -> None:
 
 def test_a_pause_of_a_run_does_not_hide_its_bars(shown: Opened) -> None:
     day = 86_400
-    run = timed(
+    changes = [
         {"a": ("in_progress", 0, {"attempt": 1})},
         {"a": ("completed", 10, {"attempt": 1})},
         {"b": ("in_progress", day, {"attempt": 1})},
         {"b": ("completed", day + 10, {"attempt": 1})},
-        steps={"a": [], "b": ["a"]},
-    )
-    page = shown(run, width=1440)
+    ]
+    run = recorded(Session(), a_workflow({"a": [], "b": ["a"]}), *changes)
+    page = shown(of_memory(run), width=1440)
     (_, [(_, begin, end)]), (_, [(_, second, last)]) = page.evaluate(BARS)
     assert (begin, last) == (0, 100)
     assert 45 <= end < second <= 55
@@ -476,4 +438,3 @@ def test_a_document_alone_opens_on_its_graph(shown: Opened, tmp_path: Path) -> N
     page.evaluate("document.querySelector('.node[data-step=find]').dispatchEvent(new MouseEvent('click'))")
     page.settle()
     assert page.text("#step code.text") == '{"n":1}'
-    assert page.errors == []

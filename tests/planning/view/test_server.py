@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,17 +14,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from page_data import call, kept, of_store, run_of, serving, waiting, with_tools
-from test_page import embedded
+from page_data import call, embedded, kept, of_store, run_of, serving, waiting, with_tools
+from run_folders import TOOLS, Running, plan, step
 
 import planning.serving
 from planning import Plan, ToolValidationError
-from planning.plan.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
+from planning.plan.commands import ApprovePlan, MoveStep, RemoveStep
 from planning.plan.facts import PlanFacts
 from planning.view import feeds, sources
 from planning.view.page import policy
 from planning.view.sources import Run, StoreSource
-from planning.view.steer import command_of, steer
+from planning.view.steer import steer
 from session import Session
 from session.stores import SqliteStore
 
@@ -38,17 +37,27 @@ class Client:
         assert (parts.hostname, parts.path[-1]) == ("127.0.0.1", "/")
         self.port, self.base = parts.port, parts.path[:-1]
 
-    def open(self, path: str, *, is_whole: bool = False, **headers: str) -> http.client.HTTPResponse:
+    def open(
+        self, path: str, *, is_whole: bool = False, method: str = "GET", body: bytes = b"", **headers: str
+    ) -> http.client.HTTPResponse:
         """The answer to a request, of which nothing was read yet."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request("GET", path if is_whole else self.base + path, headers=named)
+        connection.request(method, path if is_whole else self.base + path, body, named)
         return connection.getresponse()
 
     def get(self, path: str, **options: Any) -> tuple[int, str]:
         """The status and the text of an answer."""
         with self.open(path, **options) as answer:
             return answer.status, answer.read().decode()
+
+    def steer(self, name: str, body: object, **options: Any) -> tuple[int, Any]:
+        """Ask for a change of a plan; the status of the answer, and its text or JSON."""
+        given = body if isinstance(body, bytes) else json.dumps(body).encode()
+        with self.open(f"/steer/{name}", **{"method": "POST", "body": given, **options}) as answer:
+            text = answer.read().decode()
+            is_json = answer.getheader("content-type") == "application/json"
+            return answer.status, json.loads(text) if is_json else text
 
     def json(self, path: str) -> Any:
         status, text = self.get(path)
@@ -80,9 +89,9 @@ def a_plan(path: Path, name: str, *steps: str) -> None:
 
 
 @contextmanager
-def following(path: Path) -> Iterator[Client]:
+def following(path: Path, **options: bool) -> Iterator[Client]:
     """A client of the page of a store."""
-    with serving(StoreSource(path, None)) as link:
+    with serving(StoreSource(path, None), **options) as link:
         yield Client(link)
 
 
@@ -118,6 +127,8 @@ def test_who_has_not_the_link_or_another_name_for_this_machine_is_refused(path: 
             assert client.get("/", Host=name) == (421, ELSEWHERE)
         for name in (f"localhost:{client.port}", "127.0.0.1", "[::1]:80"):
             assert client.get("/", Host=name)[0] == 200
+        for origin, status in ((f"127.0.0.1:{client.port}", 200), ("localhost", 403)):
+            assert client.get("/", Origin=f"http://{origin}")[0] == status
         assert client.get("/run/none.json") == (404, "There is no session none.")
         assert client.get("/run/%00.json") == (404, "There is no session \\x00.")
         assert client.get("/events/nightly?after=x") == (400, "after=x is not a version.")
@@ -146,12 +157,7 @@ def test_a_change_of_another_program_is_sent_to_all_who_follow(path: Path) -> No
         mark(path)
         told = [next(stream) for stream in streams]
         assert told == [("change", of_store(path)["changes"][1])] * 20
-
-
-def test_who_comes_back_is_sent_what_came_meanwhile(path: Path) -> None:
-    mark(path)
-    mark(path, status="pending")
-    with following(path) as client:
+        mark(path, status="pending")  # who comes back is sent what came meanwhile
         assert next(client.events("/events/nightly?after=1"))[1]["v"] == 2
         assert next(client.events("/events/nightly?after=0", Last_Event_ID="2"))[1]["v"] == 3
 
@@ -291,53 +297,36 @@ def test_a_session_that_is_deleted_leaves_the_list(path: Path) -> None:
         assert next(stream)[1] == {"more": False, "problem": None, "reading": 0, "gone": ["other"]}
 
 
-SLEEPING = """
-import sys, time
-sys.path[:0] = sys.argv[2:]
-from page_data import kept
-from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
-
-def sleep():
-    print("asleep", flush=True)
-    time.sleep(600)
-
-session, _ = kept(sys.argv[1], "run")
-step = WorkflowStep(step_id="nap", description="Take a nap", type="tool", name="sleep")
-run_workflow(Workflow(goal="Rest", steps=(step,)), Capabilities(tools={"sleep": sleep}), session=session)
-"""
-
-
 @pytest.mark.slow
-def test_a_run_whose_process_is_killed_is_stopped_on_the_page_though_nothing_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_whose_process_is_killed_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "_LOOKED", 0.1)
     monkeypatch.setattr(feeds, "_LIST_POLLED", 0.1)
+    (tmp_path / "step_tools.py").write_text(TOOLS)
+    (tmp_path / "nap.json").write_text(plan(step("sleeper")))
     path = tmp_path / "plans.db"
-    arguments = [sys.executable, "-c", SLEEPING, str(path), str(Path(__file__).parent)]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline() == b"asleep\n"
-        run_of(Session(session_id="other", store=SqliteStore(path)))
-        with following(path) as client:
-            streams = [client.events("/events/run?after=0", "health"), client.events("/events", "sessions")]
-            first = [next(stream)[1] for stream in streams]
-            assert {name: first[0][name] for name in ("state", "step")} == {"state": "working", "step": "nap"}
-            assert {each["id"]: each["state"] for each in first[1]} == {"other": "finished", "run": "working"}
-            running.kill()
-            assert next(streams[0])[1] == {**first[0], "state": "stopped", "cut": True}
-            assert next(streams[1])[1] == [
-                {**each, "state": "stopped"} for each in first[1] if each["id"] == "run"
-            ]
+    running = Running(tmp_path, "nap.json", "run", "--tools", "step_tools:tools", "--store", str(path))
+    running.until_called("sleeper")
+    run_of(Session(session_id="other", store=SqliteStore(path)))
+    with following(path) as client:
+        streams = [client.events("/events/run?after=0", "health"), client.events("/events", "sessions")]
+        first = [next(stream)[1] for stream in streams]
+        assert {name: first[0][name] for name in ("state", "step")} == {"state": "working", "step": "sleeper"}
+        assert {each["id"]: each["state"] for each in first[1]} == {"other": "finished", "run": "working"}
+        running.signal(signal.SIGKILL)
+        assert running.ended() == -signal.SIGKILL
+        assert next(streams[0])[1] == {**first[0], "state": "stopped", "cut": True}
+        assert next(streams[1])[1] == [
+            {**each, "state": "stopped"} for each in first[1] if each["id"] == "run"
+        ]
 
 
 # What a host does to a plan that it looks at, also through the server of the page
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Session:
+def session(path: Path) -> Session:
     """A session in a store with a plan that waits for approval, at version 1."""
-    return waiting(tmp_path / "plans.db")[0]
+    return waiting(path, "host")[0]
 
 
 def state(session: Session) -> tuple[list[str], str, str | None]:
@@ -349,56 +338,25 @@ def state(session: Session) -> tuple[list[str], str, str | None]:
     return [step.step_id for step in plan.steps], facts.approval, facts.reason
 
 
-ALL = ["S001", "S002", "S003"]
-WAITING = (ALL, "waiting", None)
-REASON = "reason: say what is wrong with the plan, in 1 to 512 characters"
-S009 = "step_id: the plan has no step S009; its steps are S001 to S003"
+COMMANDS: list[tuple[dict[str, Any], tuple[list[str], str, str | None]]] = [
+    ({"command": "approve"}, (["S001", "S002", "S003"], "approved", None)),
+    ({"command": "reject", "reason": " too\n long "}, (["S001", "S002", "S003"], "rejected", "too long")),
+    ({"command": "remove", "step_id": "s2"}, (["S001", "S003"], "waiting", None)),
+    ({"command": "move", "step_id": "S003", "index": 0}, (["S003", "S001", "S002"], "waiting", None)),
+]
 
 
-@pytest.mark.parametrize(
-    ("fields", "after"),
-    [
-        ({"command": "approve"}, (ALL, "approved", None)),
-        ({"command": "reject", "reason": " too\n long "}, (ALL, "rejected", "too long")),
-        ({"command": "remove", "step_id": "s2"}, (["S001", "S003"], "waiting", None)),
-        ({"command": "move", "step_id": "S003", "index": 0}, (["S003", "S001", "S002"], "waiting", None)),
-    ],
-)
-def test_a_command_changes_the_plan_as_the_host(
-    session: Session, fields: dict[str, Any], after: tuple[list[str], str, str | None]
-) -> None:
-    assert steer(session, command_of(fields), 1) == 2
-    assert state(session) == after
-    assert session.history()[-1].actor == "host"
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({}, "command: use approve, reject, remove or move"),
-        ({"command": "reject"}, REASON),
-        ({"command": "reject", "reason": "x" * 513}, REASON),
-        ({"command": "remove", "step_id": "S009"}, S009),
-        ({"command": "remove", "step_id": ["S001"]}, "step_id: expected a string, got list"),
-        ({"command": "move", "step_id": "S001", "index": 3}, "index: no such place; send 0 to 2"),
-        ({"command": "move", "step_id": "S001", "index": True}, "index: no such place; send 0 to 2"),
-        ({"command": "move", "step_id": "S001"}, "index: no such place; send 0 to 2"),
-    ],
-)
-def test_what_does_not_fit_the_plan_is_refused(session: Session, fields: dict[str, Any], reason: str) -> None:
-    with pytest.raises(ToolValidationError) as refusal:
-        steer(session, command_of(fields), 1)
-    assert str(refusal.value) == reason
-    assert session.version == 1
-
-
-@pytest.mark.parametrize("command", [ApprovePlan(), RejectPlan("No")])
-def test_what_does_not_wait_cannot_be_decided(session: Session, command: Any) -> None:
-    steer(session, ApprovePlan(), 1)
+def test_commands_change_the_plan_as_the_host(path: Path) -> None:
+    with following(path, steers=True) as client:
+        for fields, after in COMMANDS:
+            session = waiting(path, name := fields["command"])[0]
+            assert client.steer(name, {**fields, "version": 1}) == (200, {"version": 2})
+            assert (state(session), session.history()[-1].actor) == (after, "host")
+        for fields, _ in COMMANDS[:2]:
+            found = client.steer("approve", {**fields, "version": 2})
+            assert found == (400, "nothing waits for approval")
     with pytest.raises(ToolValidationError, match="nothing waits for approval"):
-        steer(session, command, 2)
-    with pytest.raises(ToolValidationError, match="nothing waits for approval"):
-        steer(Session(), command, 0)
+        steer(Session(), ApprovePlan(), 0)
 
 
 def test_calls_of_other_tools_do_not_make_a_decision_old(session: Session) -> None:
@@ -407,71 +365,67 @@ def test_calls_of_other_tools_do_not_make_a_decision_old(session: Session) -> No
     assert steer(session, MoveStep("S003", 0), 1) == 3
 
 
-def post(link: str, name: str, body: object, method: str = "POST", **headers: str) -> tuple[int, Any]:
-    """The status and the text of the answer, or its JSON."""
-    parts = urlsplit(link)
-    connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=10)
-    given = body if isinstance(body, bytes) else json.dumps(body).encode()
-    connection.request(method, f"{parts.path}steer/{name}", given, headers)
-    with connection.getresponse() as answer:
-        text = answer.read().decode()
-        is_json = answer.getheader("content-type") == "application/json"
-        return answer.status, json.loads(text) if is_json else text
-
-
 APPROVE = {"command": "approve", "version": 1}
 
 
-def test_a_plan_is_approved_against_the_version_that_was_seen(session: Session, tmp_path: Path) -> None:
-    with serving(StoreSource(tmp_path / "plans.db", None), steers=True) as link:
-        origin = link.removesuffix(urlsplit(link).path)
+def test_a_plan_is_approved_against_the_version_that_was_seen(session: Session, path: Path) -> None:
+    with following(path, steers=True) as client:
         session.dispatch(RemoveStep("S002"))
-        status, moved = post(link, "nightly", APPROVE, Origin=origin)
+        origin = f"http://127.0.0.1:{client.port}"
+        assert client.steer("host", {"command": "remove", "step_id": "S001", "version": 1})[0] == 409
+        status, moved = client.steer("host", APPROVE, Origin=origin)
         assert (status, moved["version"]) == (409, 2)
         assert moved["message"] == "The plan has changed meanwhile; nothing was done. Look at it again."
         assert [step["step_id"] for step in moved["plan"]["steps"]] == ["S001", "S003"]
         assert state(session) == (["S001", "S003"], "waiting", None)
-        assert post(link, "nightly", {**APPROVE, "version": 2}, Origin=origin) == (200, {"version": 3})
+        assert client.steer("host", {**APPROVE, "version": 2}, Origin=origin) == (200, {"version": 3})
         assert state(session) == (["S001", "S003"], "approved", None)
-        assert session.history()[-1].actor == "host"
 
 
 JSON = "send JSON with a command and the version that it is for"
-SENT: dict[str, Any] = {"reason": "no", "version": 1, "command": "reject"}
+REASON = "reason: say what is wrong with the plan, in 1 to 512 characters"
+PLACE = "index: no such place; send 0 to 2"
+NO_STEP = "step_id: the plan has no step S009; its steps are S001 to S003"
+REFUSED: list[tuple[bytes | dict[str, Any], str]] = [
+    (b"", JSON),
+    (b"[" * 10_000, JSON),
+    ({"command": "approve", "version": True}, JSON),
+    ({"command": "approve", "version": -1}, JSON),
+    ({"command": "reject", "reason": "x" * 20_000}, "send at most 20,000 bytes"),
+    ({}, "command: use approve, reject, remove or move"),
+    ({"command": "reject"}, REASON),
+    ({"command": "reject", "reason": "x" * 513}, REASON),
+    ({"command": "remove", "step_id": "S009"}, NO_STEP),
+    ({"command": "remove", "step_id": ["S001"]}, "step_id: expected a string, got list"),
+    ({"command": "move", "step_id": "S001", "index": 3}, PLACE),
+    ({"command": "move", "step_id": "S001", "index": True}, PLACE),
+    ({"command": "move", "step_id": "S001"}, PLACE),
+]
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        (b"", JSON),
-        (b"[" * 10_000, JSON),
-        ({**SENT, "version": True}, JSON),
-        ({**SENT, "version": -1}, JSON),
-        ({**SENT, "reason": "x" * 20_000}, "send at most 20,000 bytes"),
-        ({**SENT, "command": "remove", "step_id": "S009"}, S009),
-    ],
-)
-def test_what_makes_no_sense_is_refused(session: Session, tmp_path: Path, body: object, reason: str) -> None:
-    with serving(StoreSource(tmp_path / "plans.db", None), steers=True) as link:
-        assert post(link, "nightly", body) == (400, reason)
+def test_what_makes_no_sense_or_does_not_fit_the_plan_is_refused(session: Session, path: Path) -> None:
+    with following(path, steers=True) as client:
+        for given, reason in REFUSED:
+            body = given if isinstance(given, bytes) else {"version": 1, **given}
+            assert client.steer("host", body) == (400, reason)
     session.refresh()
     assert session.version == 1
 
 
-def test_only_its_own_page_with_the_link_may_change_a_plan(session: Session, tmp_path: Path) -> None:
-    with serving(StoreSource(tmp_path / "plans.db", None), steers=True) as link:
-        port = urlsplit(link).port
-        for origin in ("http://evil.example", f"http://localhost:{port}", "http://127.0.0.1:1", "null", ""):
-            assert post(link, "nightly", APPROVE, Origin=origin) == (403, "Unknown origin")
-        assert post(f"http://127.0.0.1:{port}/guess/", "nightly", APPROVE)[0] == 404
-        assert post(link, "nightly", APPROVE, Host="evil.example")[0] == 421
-        assert post(link, "nightly", APPROVE, "GET")[0] == 405
-        assert post(link, "none", APPROVE) == (404, "There is no session none.")
-        assert post(link, "%00", APPROVE) == (404, "There is no session \\x00.")
-        assert state(session) == WAITING
+def test_only_its_own_page_with_the_link_may_change_a_plan(session: Session, path: Path) -> None:
+    with following(path, steers=True) as client:
+        others = ("evil.example", f"localhost:{client.port}", "127.0.0.1:1")
+        for origin in (*(f"http://{each}" for each in others), "null", ""):
+            assert client.steer("host", APPROVE, Origin=origin) == (403, "Unknown origin")
+        assert client.get("/guess/steer/host", is_whole=True, method="POST")[0] == 404
+        assert client.steer("host", APPROVE, Host="evil.example")[0] == 421
+        assert client.steer("host", APPROVE, method="GET")[0] == 405
+        for name, shown in (("none", "none"), ("%00", "\\x00")):
+            assert client.steer(name, APPROVE) == (404, f"There is no session {shown}.")
+        assert state(session)[1] == "waiting"
 
 
-def test_a_page_that_was_not_asked_to_steer_changes_nothing(session: Session, tmp_path: Path) -> None:
-    with serving(StoreSource(tmp_path / "plans.db", None)) as link:
-        assert post(link, "nightly", APPROVE)[0] == 404
-    assert state(session) == WAITING
+def test_a_page_that_was_not_asked_to_steer_changes_nothing(session: Session, path: Path) -> None:
+    with following(path) as client:
+        assert client.steer("host", APPROVE)[0] == 404
+    assert state(session)[1] == "waiting"

@@ -18,7 +18,6 @@ import pytest
 from tool_entries import CALLS, NOW, in_async, raising, through
 from tool_entries import made as tool
 
-from planning import PlanningToolsSection
 from planning.tools import StorageUnavailable, Tool, Toolbox, ToolRegistry, background, execute_tools
 from planning.tools.errors import ErrorKind, ToolTimeout
 from planning.tools.guard import CircuitBreaker, Retry
@@ -146,18 +145,6 @@ def test_a_plain_tool_runs_in_a_thread_of_its_own_if_it_may_block_with_the_calle
     assert found == (own if is_own else ["here", "MainThread", False, True])
 
 
-@pytest.mark.parametrize("timeout", [None, 0.05])
-@pytest.mark.parametrize("entry", CALLS)
-def test_the_planning_tools_run_in_the_callers_thread_whatever_the_toolboxs_timeout(
-    entry: str, timeout: float | None, session: Session
-) -> None:
-    threads: list[int] = []
-    session.bus.subscribe(object, lambda _event: threads.append(threading.get_ident()))
-    setup = PlanningToolsSection(session=session).tools()[0]
-    assert through(entry, setup, {"objective": "x"}, session, timeout=timeout).success
-    assert set(threads) == {threading.get_ident()}
-
-
 @pytest.mark.parametrize("breaker", [None, CircuitBreaker()])
 @pytest.mark.parametrize("entry", CALLS)
 @pytest.mark.parametrize("is_async", [False, True])
@@ -191,11 +178,6 @@ class Untidy:
             self.events.append("ended")
         return "late"
 
-    async def end(self) -> None:
-        """Wait for it."""
-        while "ended" not in self.events:
-            await asyncio.sleep(0.01)
-
     async def clean_up(self) -> None:
         match self.how:
             case "never_ends":
@@ -215,22 +197,38 @@ class Untidy:
                 self.events.append("cleaned")
 
 
-LONG = ["cleans_up", "never_ends", "raises", "works_on"]
-SHORT = ["raises_at_once", "returns"]
+AT_ONCE = {"raises_at_once": ["ended"], "returns": ["ended"]}
+LATER = {
+    "cleans_up": ["cleaned", "ended"],
+    "works_on": ["cleaned", "ended"],
+    "raises": ["ended"],
+    "never_ends": [],
+}
 
 
-@pytest.mark.parametrize("how", LONG + SHORT)
+@pytest.mark.parametrize("how", [*AT_ONCE, *LATER])
 @pytest.mark.parametrize("entry", CALLS)
 @pytest.mark.parametrize("options", [{"timeout": 0.01}, {"timeout": 0.01, "retry": NOW}])
-def test_a_call_ends_at_its_time_whatever_its_clean_up_does_and_the_log_says_what_goes_on(
+def test_a_call_ends_at_its_time_and_its_clean_up_goes_on_behind_it_which_the_log_says(
     entry: str, how: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     untidy = Untidy(how)
-    result = through(entry, tool(untidy, **options))
-    assert (result.code, result.message) == (ErrorKind.TIMEOUT, GIVEN_UP)
-    assert untidy.events.count("began") == 1
+    box = Toolbox([tool(untidy, **options)])
+
+    async def call() -> Any:
+        result = await (box.acall("t") if entry == "acall" else asyncio.to_thread(box.call, "t"))
+        assert untidy.events == ["began", *AT_ONCE.get(how, [])]
+        while how != "never_ends" and "ended" not in untidy.events:
+            await asyncio.sleep(0.01)
+        for _ in range(3):  # an error that nobody read would be reported now
+            await asyncio.sleep(0)
+            gc.collect()
+        assert untidy.events == ["began", *{**AT_ONCE, **LATER}[how]]
+        return result.code, result.message
+
+    assert asyncio.run(call()) == (ErrorKind.TIMEOUT, GIVEN_UP)
     left = [vars(record)["tool"] for record in caplog.records if record.message == "tool_runs_on"]
-    assert left == (["t"] if how in LONG else [])
+    assert left == ["t"] * (how in LATER)
     assert [record.name for record in caplog.records if record.name == "asyncio"] == []
 
 
@@ -238,29 +236,6 @@ def test_a_clean_up_has_half_a_second() -> None:
     began = time.perf_counter()
     assert through("call", tool(Untidy("never_ends"), timeout=0.01)).code == ErrorKind.TIMEOUT
     assert 0.5 <= time.perf_counter() - began < 20
-
-
-@pytest.mark.parametrize("how", ["cleans_up", "works_on", "raises"])
-@pytest.mark.parametrize("entry", CALLS)
-def test_a_clean_up_goes_on_to_its_end_behind_the_call_and_its_error_is_not_reported_as_unread(
-    entry: str, how: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    untidy = Untidy(how)
-    box = Toolbox([tool(untidy, timeout=0.01)])
-
-    async def call() -> list[str]:
-        result = await (box.acall("t") if entry == "acall" else asyncio.to_thread(box.call, "t"))
-        assert not result.success
-        seen = [*untidy.events]
-        await untidy.end()
-        for _ in range(3):
-            await asyncio.sleep(0)
-            gc.collect()
-        return seen
-
-    assert asyncio.run(call()) == ["began"]
-    assert untidy.events == ["began", *(["cleaned"] if how != "raises" else []), "ended"]
-    assert [record.name for record in caplog.records if record.name == "asyncio"] == []
 
 
 def test_a_caller_that_is_cancelled_waits_no_longer_for_the_clean_up_than_a_timeout_does() -> None:

@@ -18,6 +18,7 @@ import pytest
 import typing_extensions
 from decoding import decode, problems
 from pydantic import AliasChoices, AliasPath, Field, StringConstraints
+from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import Toolbox, tool
 from planning.tools.parameters.model import ParameterModel
@@ -156,108 +157,73 @@ if sys.version_info < (3, 12):  # there, its own models take no typing.TypedDict
     READ_BY_PYDANTIC += [Digits]
 BETWEEN = Annotated[float, Field(gt=0, lt=2)]
 AN_INTEGER = "expected an integer, got a string"
-AN_OBJECT = "expected an object with size, word"
-UNKNOWN = "unknown field; the fields are"
-MISSING = "missing; send an integer"
 MIXED = [None, {"size": 1}, {"size": "x"}, {"sise": 1}]
 MAPPED = {"a": {"size": "x"}, "b": {"more": 1}}
 
 # pydantic is as lax as it is configured to be, and by default its own models convert these.
 ONLY_PYTHON = "what only Python converts"
-# The type of the field, what is sent for it, and each problem that this is.
-REFUSED: dict[str, list[tuple[Any, ...]]] = {
+# The type of the field, and what is sent for it.
+REFUSED: dict[str, list[tuple[Any, Any]]] = {
     "a plain type": [
-        (str, 3, "x: expected a string, got a number"),
-        (str, None, "x: expected a string, got null"),
-        (int, 2.5, "x: expected an integer, got a number"),
-        (list[str], ["a", 1, None],
-         "x[1]: expected a string, got a number", "x[2]: expected a string, got null"),
-        (datetime.date, "2026-02-30", "x: expected a date such as 2026-01-31, got a string"),
+        (str, 3), (str, None), (int, 2.5), (list[str], ["a", 1, None]), (datetime.date, "2026-02-30"),
     ],
     "a nested record": [
-        (Inner, 3, f"x: {AN_OBJECT}, got a number"),
-        (Inner | None, {"size": "x", "more": 1}, f"x.size: {AN_INTEGER}", f"x.more: {UNKNOWN} size, word"),
-        (list[Inner | None], MIXED,
-         f"x[2].size: {AN_INTEGER}", f"x[3].size: {MISSING}", "x[3].sise: unknown field; did you mean size?"),
-        (Inner | int, {"zzz": 1}, f"x.size: {MISSING}", f"x.zzz: {UNKNOWN} size, word"),
-        (Inner | int, "x", f"x: {AN_OBJECT} or an integer, got a string"),
-        (dict[str, Inner], MAPPED,
-         f"x.a.size: {AN_INTEGER}", f"x.b.size: {MISSING}", f"x.b.more: {UNKNOWN} size, word"),
-        (Model, {"size": "x", "z": 1}, f"x.size: {AN_INTEGER}", f"x.z: {UNKNOWN} size"),
-        (Data | None, {"size": "x", "word": "xxx", "z": 1},
-         f"x.size: {AN_INTEGER}", "x.word: expected at most 2 characters, got 3 characters",
-         f"x.z: {UNKNOWN} size, word"),
-        (Fixed, {"around": {"size": 1, "z": 2}}, f"x.around.z: {UNKNOWN} size, word"),
+        (Inner, 3),
+        (Inner | None, {"size": "x", "more": 1}),
+        (list[Inner | None], MIXED),
+        (Inner | int, {"zzz": 1}),
+        (Inner | int, "x"),
+        (dict[str, Inner], MAPPED),
+        (Model, {"size": "x", "z": 1}),
+        (Data | None, {"size": "x", "word": "xxx", "z": 1}),
+        (Fixed, {"around": {"size": 1, "z": 2}}),
     ],
-    "a generic or renamed record": [
-        (ModelBox[int], {"content": "x"}, f"x.content: {AN_INTEGER}"),
-        (Alias, [{"size": 1, "z": 2}], f"x[0].z: {UNKNOWN} size, word"),
-    ],
+    "a generic or renamed record": [(ModelBox[int], {"content": "x"}), (Alias, [{"size": 1, "z": 2}])],
     "a collection": [
-        (tuple[int, str], ["x", 1], f"x[0]: {AN_INTEGER}", "x[1]: expected a string, got a number"),
-        (dict[int, str], {"1": 5}, "x.1: expected a string, got a number"),
-        (dict[int, str], {"x": "y"},
-         "x.x: Input should be a valid integer, unable to parse string as an integer"),
-        (Pair, [], "x: expected at least 1 item, got 0 items"),
+        (tuple[int, str], ["x", 1]), (dict[int, str], {"1": 5}), (dict[int, str], {"x": "y"}), (Pair, []),
     ],
     "a name that looks like a number or a path": [
-        (dict[str, int], {"a.b": "x"}, f"x.a.b: {AN_INTEGER}"),
-        (dict[Number, Inner], {"2": {"size": "x", "z": 1}},
-         f"x.2.size: {AN_INTEGER}", f"x.2.z: {UNKNOWN} size, word"),
-        (dict[Number, Inner], {"3": {"size": 1}}, "x.3: Input should be 2 or 1"),
-        (Digits, {"1": {"size": "x", "z": 1}, "a-b": 2},
-         f"x.1.size: {AN_INTEGER}", f"x.1.z: {UNKNOWN} size, word"),
+        (dict[str, int], {"a.b": "x"}),
+        (dict[Number, Inner], {"2": {"size": "x", "z": 1}}),
+        (dict[Number, Inner], {"3": {"size": 1}}),
+        (Digits, {"1": {"size": "x", "z": 1}, "a-b": 2}),
     ],
     "an option": [
-        (list[Literal["z", "a"]], ["a", "q"], "x[1]: 'q' is unknown; send one of z, a"),
-        (Literal["z", None], "q", "x: 'q' is unknown; send one of z"),
-        (Number, 3, "x: 3 is unknown; send one of 2, 1"),
-        (Literal[1, 2], -4, "x: -4 is unknown; send one of 1, 2"),
-        (Literal[1, 2], 10**15 - 1, f"x: {10**15 - 1} is unknown; send one of 1, 2"),
-        (Literal[1, 2], 10**15, "x: a value of type int is unknown; send one of 1, 2"),
-        (Literal["a", "b"], 4, "x: a value of type int is unknown; send one of a, b"),
-        (Letter | None, "q", "x: 'q' is unknown; send one of z, a"),
-        (Literal["b", "a"] | int, "c", "x: 'c' is unknown; send one of b, a"),
+        (list[Literal["z", "a"]], ["a", "q"]),
+        (Literal["z", None], "q"),
+        (Number, 3),
+        *((Literal[1, 2], number) for number in (-4, 10**15 - 1, 10**15)),
+        (Literal["a", "b"], 4),
+        (Letter | None, "q"),
+        (Literal["b", "a"] | int, "c"),
     ],
     "a format": [
-        (datetime.datetime, "x", "x: expected a date and time such as 2026-01-31T12:00:00Z, got a string"),
-        (datetime.time | None, "x", "x: expected a time such as 12:00:00, got a string"),
-        (datetime.timedelta, "x", "x: expected a duration such as PT15M, got a string"),
-        (uuid.UUID, "x", "x: expected a UUID, got a string"),
-        (decimal.Decimal, "x", 'x: expected a decimal number such as "1.50", got a string'),
-        (pydantic.HttpUrl, "x", "x: expected a URL of 1 to 2083 characters, got a string"),
-        (pydantic.SecretStr, 1, "x: expected a string, got a number"),
+        *((kind, "x") for kind in (datetime.datetime, datetime.time | None, datetime.timedelta, uuid.UUID)),
+        (decimal.Decimal, "x"), (pydantic.HttpUrl, "x"), (pydantic.SecretStr, 1),
     ],
     "a limit": [
-        (Annotated[str, Field(pattern="^a")], "b", "x: expected text that matches ^a, got other text"),
-        (Annotated[str, Field(max_length=3)], "aaaa", "x: expected at most 3 characters, got 4 characters"),
-        (Annotated[list[int], Field(min_length=1)], [], "x: expected at least 1 item, got 0 items"),
-        (list[Annotated[int, Field(ge=0)]], [-1], "x[0]: expected at least 0, got -1"),
-        (Annotated[int, Field(multiple_of=3)], 4, "x: expected a multiple of 3, got 4"),
-        (BETWEEN, 0, "x: expected more than 0.0, got 0"),
-        (Annotated[dict[str, int], Field(min_length=1)], {}, "x: expected at least 1 field, got an object"),
-        (Annotated[int, Field(ge=5)] | None, 1, "x: expected at least 5, got 1"),
+        (Annotated[str, Field(pattern="^a")], "b"),
+        (Annotated[str, Field(max_length=3)], "aaaa"),
+        (Annotated[list[int], Field(min_length=1)], []),
+        (list[Annotated[int, Field(ge=0)]], [-1]),
+        (Annotated[int, Field(multiple_of=3)], 4),
+        (BETWEEN, 0),
+        (Annotated[dict[str, int], Field(min_length=1)], {}),
+        (Annotated[int, Field(ge=5)] | None, 1),
     ],
     "a union": [
-        (Cat | Dog, {}, "x.type: missing; send cat or dog"),
-        (Cat | Dog, {"type": "cow"}, "x.type: 'cow' is unknown; send one of cat, dog"),
-        *((Default | Config, {"kind": kind, "size": True}, "x.size: expected an integer, got a boolean")
-          for kind in ("default", "config")),
-        (Kitten, {"type": "dog", "lives": 1}, "x.type: 'dog' is unknown; send one of cat"),
-        (Tagged, {"type": "cat", "lives": 9, "z": 1}, f"x.z: {UNKNOWN} type, lives, sound"),
-        (Tagged, 3, "x: expected an object with type, lives or an object with type, sound, got a number"),
-        (list[Tagged], [{"type": "dog"}, {}], "x[0].sound: missing; send a string",
-         "x[1].type: missing; send cat or dog"),
-        (list[int] | dict[str, int], 3, "x: expected an array or an object, got a number"),
+        (Cat | Dog, {}),
+        (Cat | Dog, {"type": "cow"}),
+        *((Default | Config, {"kind": kind, "size": True}) for kind in ("default", "config")),
+        (Kitten, {"type": "dog", "lives": 1}),
+        (Tagged, {"type": "cat", "lives": 9, "z": 1}),
+        (Tagged, 3),
+        (list[Tagged], [{"type": "dog"}, {}]),
+        (list[int] | dict[str, int], 3),
     ],
     ONLY_PYTHON: [
-        (int, True, "x: expected an integer, got a boolean"),
-        (Number, True, "x: a value of type bool is unknown; send one of 2, 1"),
-        (Literal[1, 2], True, "x: a value of type bool is unknown; send one of 1, 2"),
-        (bool, "yes", "x: expected a boolean, got a string"),
-        (bool, 1, "x: expected a boolean, got a number"),
-        (datetime.date, "2026-01-31T00:00:00", "x: expected a date such as 2026-01-31, got a string"),
-        (datetime.date, 4, "x: expected a date such as 2026-01-31, got a number"),
+        (int, True), (Number, True), (Literal[1, 2], True), (bool, "yes"), (bool, 1),
+        (datetime.date, "2026-01-31T00:00:00"), (datetime.date, 4),
     ],
 }  # fmt: skip
 
@@ -270,16 +236,22 @@ MORE_THAN_A_SCHEMA: list[Any] = [
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_a_mistake_is_told_once_at_its_place_in_every_way_of_declaring_it(what: str) -> None:
-    for hint, sent, *expected in REFUSED[what]:
+def test_a_mistake_is_told_once_at_its_place_in_every_way_of_declaring_it(
+    what: str, snapshot: SnapshotAssertion
+) -> None:
+    said = []
+    for hint, sent in REFUSED[what]:
         every = models(hint)
         if what == ONLY_PYTHON:
             del every["pydantic"]
+        expected = problems(every["dataclass"], {"x": sent})
         told = {way: problems(model, {"x": sent}) for way, model in every.items()}
         assert told == dict.fromkeys(told, expected), (hint, sent)
         if hint not in MORE_THAN_A_SCHEMA:
             schema = every["dataclass"].schema()
             assert sorted(problems(schema, {"x": sent})) == sorted(expected), (hint, sent)
+        said.append("\n".join([f"{sent!r}", *expected, ""]))
+    assert "\n".join(said) == snapshot
 
 
 def test_a_generic_record_is_refused_where_it_is_declared() -> None:

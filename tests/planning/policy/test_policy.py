@@ -380,14 +380,6 @@ def test_the_problems_of_a_malformed_call_are_those_of_the_language(
     assert "ASCII" not in said
 
 
-def test_without_another_setting_a_policy_takes_ascii_alone() -> None:
-    agent = Agent(PlanPolicy(dependencies=True)).plans("A")
-    assert agent.call("add_step", steps=[{"title": "写"}]) == (
-        "Refused, nothing changed. steps[0].title: CJK UNIFIED IDEOGRAPH-5199 (U+5199) at character 1 has no "
-        "ASCII spelling; write the text in English or in ASCII"
-    )
-
-
 def messages() -> dict[str, str]:
     """Each refusal of a policy, as a model reads it, by the words of the page for it."""
     evidence, unique = PlanPolicy(evidence="required"), PlanPolicy(evidence="unique")

@@ -14,9 +14,10 @@ from unittest.mock import MagicMock
 
 import pydantic
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from typing_extensions import TypeAliasType
 
-from planning.tools import Tool, Toolbox, ToolContext, ToolSpec, tool
+from planning.tools import Tool, ToolContext, ToolSpec, tool
 
 
 def called(function: Any, **arguments: Any) -> Any:
@@ -298,28 +299,19 @@ def test_further_keyword_arguments_of_their_type_are_taken(
     assert called(function, **arguments) == result
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments", "problems"),
-    [
-        (typed, {"a": "x", "b": 3, "c": {"x": [1]}},
-         ["a: expected an integer, got a string", "b: expected a string, got a number",
-          "c: expected a string, got an object"]),
-        (optional, {"a": "x"}, ["a: expected an integer, got a string"]),
-        (records, {"a": {"size": "x"}, "b": {"size": 1, "sise": 2}},
-         ["a.size: expected an integer, got a string", "b.sise: unknown field; did you mean size?"]),
-        (unpacked, {"a": 1, "sise": 2},
-         ["size: missing; send an integer", "sise: unknown field; did you mean size?"]),
-        (with_context, {"context": "x"}, ["context: this name is reserved; use another"]),
-    ],
-)  # fmt: skip
+REFUSED: list[tuple[Any, dict[str, Any]]] = [
+    (typed, {"a": "x", "b": 3, "c": {"x": [1]}}),
+    (optional, {"a": "x"}),
+    (records, {"a": {"size": "x"}, "b": {"size": 1, "sise": 2}}),
+    (unpacked, {"a": 1, "sise": 2}),
+    (with_context, {"context": "x"}),
+]
+
+
 def test_further_keyword_arguments_of_another_type_or_a_taken_name_are_refused_with_all_problems(
-    function: Any, arguments: dict[str, Any], problems: list[str]
+    snapshot: SnapshotAssertion,
 ) -> None:
-    refused = Toolbox([Tool("t", "d", function)]).call("t", arguments).message
-    listed = problems[0] if len(problems) == 1 else f"{len(problems)} problems:" + "".join(
-        f"\n- {problem}" for problem in problems
-    )  # fmt: skip
-    assert refused == f"Refused, nothing changed. {listed}"
+    assert "\n".join(called(function, **arguments) for function, arguments in REFUSED) == snapshot
 
 
 # Docstrings: the descriptions of a function and of its parameters, in the common styles

@@ -45,18 +45,25 @@ SOURCES: dict[str, Callable[[], Any]] = {
 }
 
 
+POLICIES = [None, PlanPolicy(dependencies=True), PlanPolicy(evidence="required", verify=lambda *_: True)]
+
+
 @pytest.mark.parametrize("reason", SOURCES)
-@pytest.mark.parametrize("index", [5, 6])  # reading the plan, and a tool of the host
-def test_without_a_session_every_door_refuses_in_the_same_words(index: int, reason: str) -> None:
+@pytest.mark.parametrize("policy", POLICIES, ids=["none", "dependencies", "verify"])
+@pytest.mark.parametrize("index", [3, 5, 6])  # marking a step, reading the plan, and a tool of the host
+def test_without_a_session_every_door_refuses_in_the_same_words(
+    index: int, policy: PlanPolicy | None, reason: str
+) -> None:
     source: Any = SOURCES[reason]
-    tool = [*PlanningToolsSection(session=source).tools(), SLOW][index]
+    tool = [*PlanningToolsSection(session=source, policy=policy).tools(), SLOW][index]
+    arguments = {"step_id": "S001", "status": "done"} if index == 3 else {}
     for entry in ("call", "acall"):
-        result = through(entry, tool, {}, source)
+        result = through(entry, tool, arguments, source)
         message = f"{tool.name} was not called: {reason}"
         assert (result.success, result.code, result.message) == (False, "bad_context", message)
     for entry in ("invoke", "ainvoke"):
         with pytest.raises(ToolError) as caught:
-            through(entry, tool, {}, source)
+            through(entry, tool, arguments, source)
         assert str(caught.value) == reason
 
 

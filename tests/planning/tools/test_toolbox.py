@@ -143,6 +143,10 @@ def test_a_call_is_an_event_and_what_it_returns_is_reduced_only_when_the_tool_sa
 
 
 CONVERSATION: list[tuple[str, Any]] = [
+    ("planning_update_step", {"step_id": "S001", "details": 7}),
+    ("planning_update_step", {"step_id": "S001", "title": None, "details": None, "x": 1}),
+    ("planning_add_step", {"steps": [], "x": 1}),
+    ("planning_mark_step", {"step_id": "S001"}),
     ("planning_mark_step", {"step_id": "S001", "status": "done"}),
     ("planning_setup_plan", {"objective": " "}),
     ("planning_setup_plan", {"objective": "Ship 2.0"}),

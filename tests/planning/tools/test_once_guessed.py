@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -233,22 +232,6 @@ def test_threads_run_in_order_of_their_calls() -> None:
         run_in(order, IDS[place], IDS[:place], done)
 
     in_threads([partial(run, place) for place in reversed(range(len(IDS)))])
-    assert done == IDS
-
-
-def test_tasks_run_in_order_of_their_calls() -> None:
-    order, done = TurnOrder(), list[str]()
-
-    async def run(place: int) -> None:
-        with order.place_of("turn", IDS[place], IDS[:place]) as pauses:
-            for seconds in pauses:
-                await asyncio.sleep(seconds)
-            done.append(IDS[place])
-
-    async def main() -> None:
-        await asyncio.gather(*map(run, reversed(range(len(IDS)))))
-
-    asyncio.run(main())
     assert done == IDS
 
 

@@ -224,13 +224,11 @@ class Guarded(BaseTool):
     identifiers = ("email",)
     input_request = "Your email?"
     rate_limit_key = "mail"
-    examples = (ToolExample({"email": "a@b"}, "Done."),)
 
     def __init__(self) -> None:
         self.calls: list[Who] = []
         self.retry = NOW
         self.breaker = CircuitBreaker(failures=1)
-        self.timeout = 20.0
 
     async def execute(self, args: Who, context: dict[str, Any]) -> dict[str, Any]:
         self.calls.append(args)
@@ -293,39 +291,27 @@ def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_i
     assert kept.get_tool_spec("facts") is None
 
 
-NO_FUNCTION = "a tool's function must be callable, got"
-OF_OTHERS = {
-    "langchain_core.tools": "give it to create_agent(tools=...), or convert it with "
-    "planning.integrations.langchain.tools_from",
-    "agents.tool.x": "give it to planning.integrations.openai_agents.planning_tools, or pass its function",
-    "google.adk.tools": "give it to LlmAgent(tools=...), or pass its function",
-    "pydantic_ai.tools": "give it to Pydantic AI's Agent(tools=...), or pass its function",
-    "mcp_types.tools": "convert its server's tools with planning.integrations.mcp.tools_from",
-}
-
-
 def theirs(module: str) -> Any:
     """A tool of another framework."""
     return type("Subclass", (type("Theirs", (), {"__module__": module}),), {})()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (Look, "got the class Look for a tool; write Look()"),
-        *((wrong, f"{NO_FUNCTION} {type(wrong).__name__}") for wrong in (5, "look", None)),
-        (
-            {"type": "function"},
-            f"{NO_FUNCTION} dict: convert it with planning.integrations.openai.tools_from",
-        ),
-        *((theirs(module), f"{NO_FUNCTION} Subclass: {remedy}") for module, remedy in OF_OTHERS.items()),
-    ],
-)
-def test_what_is_no_tool_is_refused_with_what_to_do_with_it(wrong: Any, message: str) -> None:
-    for take in (ToolRegistry, Toolbox):
+NO_TOOLS = [
+    *(Look, 5, "look", None, {"type": "function"}),
+    *map(theirs, ("langchain_core.tools", "agents.tool.x", "google.adk.tools")),
+    *map(theirs, ("pydantic_ai.tools", "mcp_types.tools")),
+]
+
+
+def test_what_is_no_tool_is_refused_with_what_to_do_with_it(snapshot: SnapshotAssertion) -> None:
+    def refusal(take: Any, wrong: Any) -> str:
         with pytest.raises(TypeError) as caught:
             take([wrong])
-        assert str(caught.value) == message
+        return str(caught.value)
+
+    said = [refusal(Toolbox, wrong) for wrong in NO_TOOLS]
+    assert [refusal(ToolRegistry, wrong) for wrong in NO_TOOLS] == said
+    assert "\n".join(said) == snapshot
 
 
 def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
@@ -336,16 +322,8 @@ def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
     assert kept.limiter is limiter is ToolRegistry(limiter=limiter).limiter
 
 
-@pytest.mark.parametrize("text", [3, None])
-def test_a_description_is_text(text: Any) -> None:
-    with pytest.raises(TypeError, match=rf"^a tool's description must be text, got {type(text).__name__}$"):
-        Tool("hop", text, lambda: 1)
-
-
 def test_the_functions_of_the_module_work_on_the_default_registry(own_default: ToolRegistry) -> None:
-    register_tool(HOP)
-    with pytest.raises(ValueError, match=r"^a tool is named hop already; pass replace=True to replace it$"):
-        register_tool(Tool("hop", "Hop on.", lambda: 1))
+    register_tool(Tool("hop", "Hop on.", lambda: 1))
     register_tool(HOP, replace=True)
     register_tool(SPEC)
     assert default_registry() is own_default

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import json
 import sys
 import uuid
 from collections.abc import Callable, Sequence
@@ -312,83 +313,50 @@ def test_what_fits_is_decoded_to_its_type_in_every_way_of_declaring_it(what: str
             assert (value, type(value)) == (expected, type(expected))
 
 
-RECORD = {
-    "type": "object",
-    "properties": {"size": {"type": "integer"}},
-    "required": ["size"],
-    "additionalProperties": False,
-}
-
-
-@pytest.mark.parametrize(
-    ("hint", "published"),
-    [
-        (Literal["z", "a"], {"type": "string", "enum": ["z", "a"]}),
-        (Number, {"type": "integer", "enum": [2, 1]}),
-        (Letter | None, {"anyOf": [{"type": "string", "enum": ["z", "a"]}, {"type": "null"}]}),
-        (
-            Literal["b", 1, "a"],
-            {"anyOf": [{"type": "string", "enum": ["b", "a"]}, {"type": "integer", "enum": [1]}]},
-        ),
-        (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
-        (Point, RECORD),
-        (Point | None, {"anyOf": [RECORD, {"type": "null"}]}),
-    ],
-)
-def test_a_type_is_published_as_it_is_declared(hint: Any, published: dict[str, Any]) -> None:
-    for model in models(hint).values():
-        assert model.schema()["properties"] == {"x": published}
-
-
-def test_the_docstring_of_a_record_is_not_published() -> None:
-    assert model_of(Point).schema() == RECORD
-
-
-OPTIONAL_RECORD = {**RECORD, "properties": {"size": {"type": "integer"}, "word": {"type": "string"}}}
-NONE_OR = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
-
-
 @dataclass
 class Optionally:
     size: int
     word: str | None = None
 
 
-@pytest.mark.parametrize(
-    ("hint", "published"),
-    [
-        (int | None, {"type": "integer"}),
-        (list[int | None] | None, {"type": "array", "items": NONE_OR}),
-        (Optionally | None, OPTIONAL_RECORD),
-        (list[Optionally] | None, {"type": "array", "items": OPTIONAL_RECORD}),
-        (dict[str, int | None] | None, {"type": "object", "additionalProperties": NONE_OR}),
-        (int | str | None, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
-        (Letter | None, {"type": "string", "enum": ["z", "a"]}),
-        (Literal["a", None], {"type": "string", "enum": ["a"]}),
-        (Annotated[int | None, Field(ge=1, description="N")],
-         {"type": "integer", "description": "N", "minimum": 1}),
-        (type(None), {"type": "null"}),
-    ],
-)  # fmt: skip
-def test_an_option_whose_default_is_none_is_published_without_null_which_means_not_given(
-    hint: Any, published: dict[str, Any]
-) -> None:
-    for model in models(hint, None).values():
-        assert (model.schema()["properties"], decoded(model, None)) == ({"x": published}, None)
+# Each type, with its default if it has one: an option whose default is None is published without null.
+PUBLISHED: list[tuple[Any, ...]] = [
+    *((hint,) for hint in (Literal["z", "a"], Number, Letter | None, Literal["b", 1, "a"], int | str)),
+    *((hint,) for hint in (Point, Point | None, int | None, Literal[1, None])),
+    *((hint, None) for hint in (
+        int | None, list[int | None] | None, Optionally | None, list[Optionally] | None,
+        dict[str, int | None] | None, int | str | None, Letter | None, Literal["a", None],
+        Annotated[int | None, Field(ge=1, description="N")], type(None),
+    )),
+    (int | None, 5),
+    (Literal[1, None], 1),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("hint", "default", "shown"),
-    [(int | None, 5, {"type": "integer"}), (Literal[1, None], 1, {"type": "integer", "enum": [1]})],
-)
-def test_null_is_published_where_it_is_not_the_default(
-    hint: Any, default: int, shown: dict[str, Any]
+def test_a_type_is_published_as_it_is_declared_with_null_where_that_is_not_the_default(
+    snapshot: SnapshotAssertion,
 ) -> None:
-    published = {"x": {"anyOf": [shown, {"type": "null"}]}}
-    for model in models(hint, default).values():
-        assert (model.schema()["properties"], decoded(model, None)) == (published, None)
-    for model in models(hint).values():
-        assert (model.schema()["properties"], model.schema()["required"]) == (published, ["x"])
+    said = []
+    for hint, *default in PUBLISHED:
+        schemas = [model.schema() for model in models(hint, *default).values()]
+        assert [(each["properties"], each.get("required")) for each in schemas] == [
+            (schemas[0]["properties"], None if default else ["x"])
+        ] * len(schemas)
+        said.append(f"{default}: {json.dumps(schemas[0]['properties']['x'], sort_keys=True)}")
+        if default:
+            assert [decoded(model, None) for model in models(hint, *default).values()] == [None] * len(
+                schemas
+            )
+    assert "\n".join(said) == snapshot
+
+
+def test_the_docstring_of_a_record_is_not_published() -> None:
+    assert model_of(Point).schema() == {
+        "type": "object",
+        "properties": {"size": {"type": "integer"}},
+        "required": ["size"],
+        "additionalProperties": False,
+    }
 
 
 @pytest.mark.parametrize("count", [49, 50, 5_000])

@@ -112,8 +112,8 @@ UNFITTED = [
     "Ship it", "  Ship\n\tit ", "It\u2019s na\u00efve \u2014 50\u00a0\u20ac", "a\x00b\x85c\u2028d\u200be",
     "Cafe\u0301", "x" * 160, "x" * 161, "x " * 100, "start" + " " * 400 + "end",
     "start" + " " * 400 + "x" * 155, "x" * 155 + " " * 400 + "the end", "\u200b" * 500 + "x",
-    "\u200b \n" * 300 + "the end", "\x00" * 500 + "x" * 161, "\u00bd" * 60, " \n\t\u200b\x00", "", "\u4fee\u590d login",
-    "Gr\u00f6\u00dfe \U0001f680", "a\ud800",
+    "\u200b \n" * 300 + "the end", "\x00" * 500 + "x" * 161, "\u00bd" * 60, " \n\t\u200b\x00", "",
+    "\u4fee\u590d login", "Gr\u00f6\u00dfe \U0001f680", "a\ud800",
 ]  # fmt: skip
 
 

@@ -59,10 +59,6 @@ class Inner:
     word: str = ""
 
 
-class Model(pydantic.BaseModel):
-    size: int
-
-
 @pydantic.dataclasses.dataclass
 class Data:
     size: int
@@ -89,6 +85,7 @@ class Fixed(TypedDict):
     around: Annotated[typing_extensions.ReadOnly[Inner], "What it holds"]
 
 
+Model = pydantic.create_model("Model", size=(int, ...))
 Digits = TypedDict("Digits", {"1": Inner, "a-b": int})
 Named = NewType("Named", Inner)
 Alias = typing_extensions.TypeAliasType("Alias", list[Inner])
@@ -105,40 +102,16 @@ class Letter(enum.StrEnum):
     A = "a"
 
 
-@dataclass
-class Box:
-    """Two fields of one enum of numbers."""
-
-    width: Number
-    height: Number
-
-
-@dataclass
-class Cat:
-    type: Literal["cat"]
-    lives: int
-    name: str | None = None
-
-
-@dataclass
-class Dog:
-    type: Literal["dog"]
-    sound: str
-    name: str = ""
-
-
-@dataclass
-class Default:
-    """Its tag is a word of pydantic's own schemas."""
-
-    kind: Literal["default"]
-    size: int
-
-
-@dataclass
-class Config:
-    kind: Literal["config"]
-    size: int
+Box = dataclasses.make_dataclass("Box", [("width", Number), ("height", Number)])
+Cat = dataclasses.make_dataclass(
+    "Cat", [("type", Literal["cat"]), ("lives", int), ("name", str | None, None)]
+)
+Dog = dataclasses.make_dataclass("Dog", [("type", Literal["dog"]), ("sound", str), ("name", str, "")])
+# Their tags are words of pydantic's own schemas.
+Default, Config = (
+    dataclasses.make_dataclass(tag.title(), [("kind", Literal[tag]), ("size", int)])
+    for tag in ("default", "config")
+)
 
 
 class Kitten(pydantic.BaseModel):
@@ -343,20 +316,11 @@ def test_a_type_is_published_as_it_is_declared_with_null_where_that_is_not_the_d
             (schemas[0]["properties"], None if default else ["x"])
         ] * len(schemas)
         said.append(f"{default}: {json.dumps(schemas[0]['properties']['x'], sort_keys=True)}")
-        if default:
-            assert [decoded(model, None) for model in models(hint, *default).values()] == [None] * len(
-                schemas
-            )
+        for model in models(hint, *default).values() if default else ():
+            assert decoded(model, None) is None
     assert "\n".join(said) == snapshot
-
-
-def test_the_docstring_of_a_record_is_not_published() -> None:
-    assert model_of(Point).schema() == {
-        "type": "object",
-        "properties": {"size": {"type": "integer"}},
-        "required": ["size"],
-        "additionalProperties": False,
-    }
+    # The docstring of a record is published neither in a field nor alone.
+    assert models(Point)["dataclass"].schema()["properties"]["x"] == model_of(Point).schema()
 
 
 @pytest.mark.parametrize("count", [49, 50, 5_000])
@@ -381,23 +345,6 @@ class Populated(pydantic.BaseModel):
     first: int = Field(alias="firstName")
 
 
-@pytest.mark.parametrize(
-    ("kind", "arguments", "expected"),
-    [
-        (Aliased, {"firstName": 1, "zwei": 2, "deep": {"three": 3}}, []),
-        (
-            Aliased,
-            {"first": 1},
-            ["firstName: missing; send an integer", "first: unknown field; did you mean firstName?"],
-        ),
-        (Aliased, {"firstName": "x"}, [f"firstName: {AN_INTEGER}"]),
-        (Populated, {"first": 1}, []),
-    ],
-)
-def test_aliases_are_the_names_that_are_sent(kind: type, arguments: object, expected: list[str]) -> None:
-    assert problems(kind, arguments) == expected
-
-
 Allowing, Ignoring = (
     pydantic.create_model("Made", __config__=pydantic.ConfigDict(extra=extra), size=(int, ...))
     for extra in ("allow", "ignore")
@@ -416,7 +363,6 @@ def test_unknown_fields_are_refused_unless_the_model_says_otherwise() -> None:
     sent = {"size": 1, "more": 2}
     assert decode(Allowing, sent).model_extra == {"more": 2}
     assert decode(Ignoring, sent) == Ignoring(size=1)
-    assert problems(Strict, sent) == ["more: unknown field; the fields are size, day, pair, plain"]
     assert [model_of(kind).schema()["additionalProperties"] for kind in (Allowing, Strict)] == [True, False]
 
 
@@ -424,7 +370,6 @@ def test_a_strict_model_takes_what_json_has_no_other_way_to_say_and_nothing_more
     text = '{"size": 1.0, "day": "2026-01-31", "pair": [2, "b"], "plain": {"size": 2}}'
     day = datetime.date(2026, 1, 31)
     assert decode(Strict, text) == Strict(size=1, day=day, pair=(2, "b"), plain=Point(2))
-    assert problems(Strict, {"size": "one"}) == [f"size: {AN_INTEGER}"]
 
 
 class Uncalled(pydantic.BaseModel):
@@ -470,9 +415,19 @@ class Bounded(pydantic.BaseModel):
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=2)] = "ab"
 
 
-def test_a_value_that_breaks_a_bound_is_measured_as_the_bound_measures_it() -> None:
-    assert problems(Bounded, {"day": "2019-01-01", "price": "5.5", "name": " a "}) == [
-        "day: expected more than 2020-01-01, got '2019-01-01'",
-        "price: expected at most 5, got '5.5'",
-        "name: expected at least 2 characters, got 1 character",
-    ]
+SENT: list[tuple[type, dict[str, Any]]] = [
+    (Aliased, {"firstName": 1, "zwei": 2, "deep": {"three": 3}}),
+    (Aliased, {"first": 1}),
+    (Aliased, {"firstName": "x"}),
+    (Populated, {"first": 1}),
+    (Strict, {"size": 1, "more": 2}),
+    (Strict, {"size": "one"}),
+    (Bounded, {"day": "2019-01-01", "price": "5.5", "name": " a "}),
+]
+
+
+def test_the_mistakes_in_a_model_of_pydantic_are_told_by_its_aliases_its_fields_and_its_bounds(
+    snapshot: SnapshotAssertion,
+) -> None:
+    said = ["\n".join([f"{kind.__name__} {sent}", *problems(kind, sent), ""]) for kind, sent in SENT]
+    assert "\n".join(said) == snapshot

@@ -124,6 +124,7 @@ def held(*steps: Any, objective: Any = "x", status: Any = "active") -> Plan:
 step: Any = PlanStep
 
 
+NO_NOTES: list[Any] = [[], ("a", "n" * 600), ("a", 7)]
 NOT_HELD = [
     *(held(objective=objective) for objective in ("o" * 241, " ", 7)),
     held(status=None),
@@ -134,7 +135,7 @@ NOT_HELD = [
     *(held(step("S001", title, None, "done")) for title in ("t" * 161, "a\nb", 7)),
     *(held(step("S001", "a", details, "done")) for details in ("", "d" * 513, 7)),
     held(step("S001", "a", None, 7)),
-    *(held(step("S001", "a", None, "done", notes)) for notes in ([], ("a", "n" * 600), ("a", 7))),
+    *(held(step("S001", "a", None, "done", notes)) for notes in NO_NOTES),
 ]
 
 

@@ -445,8 +445,7 @@ RULED: list[tuple[Any, dict[str, Any]]] = [
 
 
 def test_a_rule_refuses_at_its_place_at_any_depth(snapshot: SnapshotAssertion) -> None:
-    said = []
-    for kind, sent in RULED:
+    def told(kind: Any, sent: dict[str, Any]) -> list[str]:
         places: list[tuple[str, Any, Any]] = [
             ("one", kind | None, sent),
             ("several", list[kind], [{}, sent]),
@@ -455,8 +454,9 @@ def test_a_rule_refuses_at_its_place_at_any_depth(snapshot: SnapshotAssertion) -
             ("deep", dict[str, list[list[kind]]], {"a": [[], [sent]]}),
         ]
         holder = attrs.make_class("Holder", {name: attrs.field(type=hint) for name, hint, _ in places})
-        told = problems(kind, sent) + problems(holder, {name: given for name, _, given in places})
-        said.append("\n".join([f"{kind.__name__} {sent}", *told, ""]))
+        return problems(kind, sent) + problems(holder, {name: given for name, _, given in places})
+
+    said = ["\n".join([f"{kind.__name__} {sent}", *told(kind, sent), ""]) for kind, sent in RULED]
     assert "\n".join(said) == snapshot
 
 

@@ -247,7 +247,7 @@ def test_new_steps_depend_on_ids_titles_and_places(snapshot: SnapshotAssertion) 
     titles = {5: "twice", 6: "caf\u00e9", 7: "twice"}
     more = tuple(PlanStep(f"S00{number}", title, None, "pending") for number, title in titles.items())
     plan = replace(PLAN, steps=(*PLAN.steps, *more))
-    said = [
+    said: list[tuple[Any, Any]] = [
         (cut(ascii(needs), 80), decided({}, added("a", "b"), plan, needs=needs, highest=7)) for needs in NEEDS
     ]
     again = SetupPlan("Again", (NewPlanStep("a"), NewPlanStep("b")))

@@ -102,16 +102,8 @@ def test_without_settings_a_policy_changes_no_character() -> None:
     assert tool_definitions(tools=with_policy) == tool_definitions(tools=without)
 
 
-STEPS: list[Any] = [
-    *(
-        ["Look", {"title": "Leap", "depends_on": 1}],
-        ["\u4e2d"],
-        [None],
-        [["Look"]],
-        "Look",
-        {"title": "Look"},
-    ),
-]
+TWO = ["Look", {"title": "Leap", "depends_on": 1}]
+STEPS: list[Any] = [TWO, ["\u4e2d"], [None], [["Look"]], "Look", {"title": "Look"}]
 
 
 def test_steps_in_other_forms_are_taken_or_refused_with_dependencies_too(snapshot: SnapshotAssertion) -> None:
@@ -216,6 +208,13 @@ def test_a_command_from_python_may_come_without_evidence() -> None:
         agent.toolbox.invoke("planning_mark_step", MarkStep("S001", "done"))
     assert str(caught.value) == (
         "S001 needs evidence; call a tool that does the work of S001 first, or send text that shows it"
+    )
+
+
+def test_no_tool_is_named_that_the_agent_does_not_have() -> None:
+    agent = Agent(PlanPolicy(tools=("setup", "mark"), replace="refuse_unfinished")).plans("A")
+    assert agent.call("setup_plan", objective="x") == (
+        "Refused, nothing changed. S001 is not done; finish the plan before you set up another"
     )
 
 

@@ -262,7 +262,9 @@ def test_the_context_carries_the_three_ids_as_far_as_there_are_any(
     assert piped(TOOLS, [{"tool": "look"}], **given)["look"]["data"][1] == expected
 
 
-def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session) -> None:
+def test_every_call_is_answered_in_order_whatever_the_others_do(
+    session: Session, snapshot: SnapshotAssertion
+) -> None:
     results = piped(
         TOOLS,
         [
@@ -278,20 +280,10 @@ def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session
         ],
         session,
     )
-    unnamed = 'The call {}; write {{"tool": name, "args": {{...}}}}'
-    ends = [(name, told["data"], told["error"], told.get("code")) for name, told in results.items()]
-    assert ends == [
-        ("fail", None, "Tool 'fail' encountered an error", "unknown"),
-        ("nope", None, "Unknown tool: nope", "unknown_tool"),
-        ("invalid_call", None, unnamed.format("names no tool"), "parameter"),
-        ("invalid_call#2", None, unnamed.format("is 'call'"), "parameter"),
-        ("invalid_call#3", None, unnamed.format("is a value of type NoneType"), "parameter"),
-        ("add", None, "left: expected an integer, got a string", "parameter"),
-        ("add#2", 2, None, None),
-        ("invalid_call#4", None, unnamed.format("names no tool"), "parameter"),
-        ("add#3", 3, None, None),
+    assert [told["success"] for told in results.values()] == [
+        told["data"] is not None for told in results.values()
     ]
-    assert [told["success"] for told in results.values()] == [data is not None for _, data, _, _ in ends]
+    assert "\n".join(f"{name}: {told}" for name, told in results.items()) == snapshot
     assert [call.tool for call in reversed(tool_calls(session))] == ["fail", "nope", "add", "add", "add"]
 
 

@@ -34,6 +34,7 @@ from session.stores import SqliteStore
 POLICIES = {
     "mark_and_read": PlanPolicy(tools=("mark", "read")),
     "without_setup": PlanPolicy(tools=("add", "mark")),
+    "mark_and_clear_in_any_language": PlanPolicy(tools=("mark", "clear"), text="unicode"),
     "evidence": PlanPolicy(evidence="required"),
     "evidence_unique_and_verified": PlanPolicy(evidence="unique", verify=lambda _step, text: text == "ok"),
     "approval": PlanPolicy(approval=True),

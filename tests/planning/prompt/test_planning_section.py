@@ -98,17 +98,6 @@ def test_a_demand_is_in_the_copy_of_those_who_have_the_tools_for_it(snapshot: Sn
     assert "\n".join(said) == snapshot
 
 
-def test_copy_without_the_first_tool_has_no_word_of_how_to_plan() -> None:
-    section = PlanningToolsSection(
-        session=Session(), policy=PlanPolicy(tools=("mark", "clear"), text="unicode")
-    )
-    assert section.body() == (
-        "1. Give the `step_id` when updating or marking: `S###`, such as `S001`, from the tools.\n"
-        "2. Track status with `planning_mark_step`: `pending`, `in_progress`, `blocked`, `done`. Notes: max "
-        "512.\n3. `planning_clear_plan` discards the plan: only when the goal is dropped.\n4. Be brief."
-    )
-
-
 def test_a_mindset_of_the_host_replaces_that_of_the_strategy_alone(session: Session) -> None:
     own = "Plane wie eine Bäckerin."
     given = PlanningToolsSection(session=session, mindset=f" {own}\n").body()

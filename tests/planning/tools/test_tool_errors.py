@@ -344,34 +344,33 @@ def test_each_error_has_its_code_and_words_for_a_person_and_can_be_pickled_and_c
 
 
 NOTHING = DataNotFound("x")
+OF_OTHERS: dict[str, list[BaseException]] = {
+    "timeout": [
+        TimeoutError(), type("Hurried", (TimeoutError, ConnectionError), {})(),
+        ExceptionGroup("x", [TimeoutError(), ToolTimeout("x")]),
+    ],
+    "storage": [
+        ConnectionResetError(), OSError(errno.ENETUNREACH, "Network is unreachable"),
+        urllib.error.URLError(socket.gaierror()), sqlite3.OperationalError("x"),
+    ],
+    "data_not_found": [
+        FileNotFoundError(), ExceptionGroup("x", [ExceptionGroup("y", [NOTHING]), NOTHING]),
+    ],
+    "cancelled": [
+        asyncio.CancelledError(), concurrent.futures.CancelledError(),
+        BaseExceptionGroup("x", [asyncio.CancelledError()]),
+    ],
+    "parameter": [pydantic.ValidationError.from_exception_data("Model", [])],
+    "unknown": [
+        urllib.error.HTTPError("http://x", 404, "Not Found", Message(), None), OSError(),
+        sqlite3.Warning("x"), ValueError(), Odd(), KeyboardInterrupt(), subprocess.TimeoutExpired("x", 1),
+        ExceptionGroup("x", [TimeoutError(), ValueError()]),
+    ],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (TimeoutError(), "timeout"),
-        (type("Hurried", (TimeoutError, ConnectionError), {})(), "timeout"),
-        (ConnectionResetError(), "storage"),
-        (OSError(errno.ENETUNREACH, "Network is unreachable"), "storage"),
-        (urllib.error.URLError(socket.gaierror()), "storage"),
-        (urllib.error.HTTPError("http://x", 404, "Not Found", Message(), None), "unknown"),
-        (FileNotFoundError(), "data_not_found"),
-        (OSError(), "unknown"),
-        (sqlite3.OperationalError("x"), "storage"),
-        (sqlite3.Warning("x"), "unknown"),
-        (asyncio.CancelledError(), "cancelled"),
-        (concurrent.futures.CancelledError(), "cancelled"),
-        (pydantic.ValidationError.from_exception_data("Model", []), "parameter"),
-        (ValueError(), "unknown"),
-        (Odd(), "unknown"),
-        (KeyboardInterrupt(), "unknown"),
-        (subprocess.TimeoutExpired("x", 1), "unknown"),
-        (ExceptionGroup("x", [TimeoutError(), ToolTimeout("x")]), "timeout"),
-        (ExceptionGroup("x", [TimeoutError(), ValueError()]), "unknown"),
-        (ExceptionGroup("x", [ExceptionGroup("y", [NOTHING]), NOTHING]), "data_not_found"),
-        (BaseExceptionGroup("x", [asyncio.CancelledError()]), "cancelled"),
-    ],
-    ids=repr,
+    ("code", "error"), [(code, each) for code, errors in OF_OTHERS.items() for each in errors]
 )
 def test_exceptions_of_others_are_classified_by_their_type(error: BaseException, code: str) -> None:
     assert classify_error(error) == code

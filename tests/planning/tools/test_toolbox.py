@@ -194,27 +194,24 @@ def test_a_tool_asks_for_its_own_identifiers() -> None:
     assert through("call", asking, {"badge_number": 7}).success
 
 
-@pytest.mark.parametrize(
-    ("error", "counts"),
-    [
-        *((error, True) for error in (ValueError(), StorageUnavailable("x"), ToolTimeout("x"))),
-        *(
-            (kind("x"), False)
-            for kind in (ParameterError, RateLimitExceeded, DataNotFound, KeyboardInterrupt)
-        ),
-        (UserInputNeeded("x", "y"), False),
-    ],
-)
+COUNTED: list[BaseException] = [ValueError(), StorageUnavailable("x"), ToolTimeout("x")]
+HARMLESS: list[BaseException] = [
+    *(ParameterError("x"), RateLimitExceeded("x"), DataNotFound("x"), KeyboardInterrupt("x")),
+    UserInputNeeded("x", "y"),
+]
+
+
+@pytest.mark.parametrize("error", COUNTED + HARMLESS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
 def test_only_what_speaks_of_a_tools_health_opens_its_breaker(
-    entry: str, private: bool, error: BaseException, counts: bool
+    entry: str, private: bool, error: BaseException
 ) -> None:
     breaker = CircuitBreaker(failures=1)
     made = raising(error, is_async=entry == "ainvoke", breaker=breaker, returns_private_data=private)
     with pytest.raises(PrivateFailure if private and isinstance(error, Exception) else type(error)):
         through(entry, made)
-    assert breaker.state == ("open" if counts else "closed")
+    assert breaker.state == ("open" if error in COUNTED else "closed")
 
 
 def opened(*times: float) -> CircuitBreaker:

@@ -178,30 +178,23 @@ class Closed(UserDict[str, Any]):
         raise ValueError("no")
 
 
-@pytest.mark.parametrize(
-    ("context", "reason"),
-    [
-        *((each, f"must be a dict, got {type(each).__name__}") for each in (5, "trace", ["id"], object)),
-        (Closed(), "cannot be read: a Closed"),
-    ],
-)
-def test_a_context_that_is_no_mapping_is_answered(context: Any, reason: str) -> None:
+@pytest.mark.parametrize("context", [5, "trace", ["id"], object, Closed()])
+def test_a_context_that_is_no_mapping_is_answered(context: Any) -> None:
+    reason = (
+        "cannot be read: a Closed"
+        if type(context) is Closed
+        else f"must be a dict, got {type(context).__name__}"
+    )
     error = f"look was not called: its context {reason}"
     assert safely(Look(), {}, context) == refusal(error, "bad_context")
     result = Toolbox([Look()]).call("look", {}, context=context)
     assert (result.code, result.error) == ("bad_context", error)
 
 
-@pytest.mark.parametrize(
-    "declared",
-    [
-        {},  # without a description
-        {"timeout": -1},
-        {"name": None},
-        {"retry": 5},
-        {"parameters": int},
-    ],
-)
+NOT_DECLARED: list[dict[str, Any]] = [{}, {"timeout": -1}, {"name": None}, {"retry": 5}, {"parameters": int}]
+
+
+@pytest.mark.parametrize("declared", NOT_DECLARED)  # the first has no description
 def test_a_class_that_is_no_tool_is_answered(declared: dict[str, Any]) -> None:
     named = {"name": "odd", "execute": Look.execute, **declared}
     tool = type("Declared", (Look if declared else BaseTool,), named)()

@@ -6,8 +6,6 @@ import copy
 import json
 import pickle
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields
@@ -31,7 +29,6 @@ from planning import (
     ReadPlan,
     SetupPlan,
     StepStatus,
-    Toolbox,
     UpdateStep,
     ready_steps,
 )
@@ -140,15 +137,6 @@ def test_a_plan_with_parts_of_other_types_or_lengths_is_refused_when_it_is_dispa
     assert "\n".join(said) == snapshot
 
 
-@pytest.fixture
-def text(session: Session, toolbox: Toolbox) -> str:
-    """A snapshot with a plan of two steps."""
-    steps = (NewPlanStep("one", "with\ndetails"), NewPlanStep("two"))
-    toolbox.invoke("planning_setup_plan", SetupPlan("o" * 240, steps))
-    toolbox.invoke("planning_mark_step", MarkStep("S001", "done", "a note"))
-    return session.snapshot().to_json()
-
-
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -157,23 +145,15 @@ def text(session: Session, toolbox: Toolbox) -> str:
     ],
 )
 def test_a_plan_that_no_session_holds_is_refused(
-    spoil: Callable[[Any], None], message: str, text: str
+    spoil: Callable[[Any], None], message: str, session: Session
 ) -> None:
-    document = json.loads(text)
+    register_plan(session)
+    session.dispatch(PLAN)
+    document = json.loads(session.snapshot().to_json())
     spoil(document["slices"]["planning.model:Plan"])
     with pytest.raises(SnapshotError) as caught:
         Snapshot.from_json(json.dumps(document))
     assert str(caught.value) == f"Plan: {message}"
-
-
-def test_a_program_that_imports_the_package_alone_reads_a_plan(text: str) -> None:
-    program = (
-        "import sys, planning; from session import Snapshot;"
-        "print(Snapshot.from_json(sys.stdin.read()).select_latest(planning.Plan).progress)"
-    )
-    command = [sys.executable, "-c", program]
-    shown = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    assert shown.stdout == "(1, 2)\n"
 
 
 # Reducers

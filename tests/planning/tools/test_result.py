@@ -61,31 +61,22 @@ ENDLESS: list[Any] = [1]
 ENDLESS.append({"again": ENDLESS})
 
 
-@pytest.mark.parametrize(
-    ("value", "plain"),
-    [
-        (None, None),
-        (MarkStep("S001", "done"), {"step_id": "S001", "status": "done", "note": None}),
-        (Point(1, (2, 3)), {"x": 1, "parts": [2, 3]}),
-        (
-            {1: Colour.RED, "at": datetime(2026, 1, 2, tzinfo=UTC)},
-            {"1": "red", "at": "2026-01-02 00:00:00+00:00"},
-        ),
-        (frozenset({1.5}), [1.5]),
-        (
-            [timedelta(0), timedelta(days=1), timedelta(seconds=-90)],
-            ["0:00:00", "1 day, 0:00:00", "-0:01:30"],
-        ),
-        ([Struct(), Array()], [{"row": 1, "cells": ["a"]}, [1, 0.5]]),
-        (ENDLESS, [1, {"again": "... (cut: contains itself)"}]),
-        ([Word("x"), Stubborn(), Plan], ["x", "<Stubborn>", "<class 'planning.plan.model.Plan'>"]),
-    ],
-)
-def test_a_result_becomes_plain_data(value: Any, plain: Any) -> None:
-    result = ToolResult(True, "ok", value, elapsed=0.5)
-    empty = dict.fromkeys(("error", "user_message"))
-    assert result.to_dict() == {"success": True, "message": "ok", "value": plain, **empty, "elapsed": 0.5}
-    assert json.loads(json.dumps(result.to_dict()))["value"] == plain
+VALUES: list[Any] = [
+    *(None, MarkStep("S001", "done"), Point(1, (2, 3)), frozenset({1.5}), ENDLESS),
+    {1: Colour.RED, "at": datetime(2026, 1, 2, tzinfo=UTC)},
+    [timedelta(0), timedelta(days=1), timedelta(seconds=-90)],
+    [Struct(), Array()],
+    [Word("x"), Stubborn(), Plan],
+]
+
+
+def test_a_result_becomes_plain_data(snapshot: SnapshotAssertion) -> None:
+    said = []
+    for value in VALUES:
+        told = ToolResult(True, "ok", value, elapsed=0.5).to_dict()
+        assert json.loads(json.dumps(told)) == told
+        said.append(repr(told))
+    assert "\n".join(said) == snapshot
     stubborn: Any = Stubborn()
     named = ToolResult(True, stubborn, Word("x"))  # a text of a kind of its own is plain text
     assert (named.message, type(named.to_dict()["value"])) == ("<Stubborn>", str)

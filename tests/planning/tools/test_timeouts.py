@@ -295,15 +295,6 @@ def test_cancelling_passes_through_every_entry_and_is_recorded(
     assert (call.tool, call.outcome, call.success) == ("t", "cancelled", False)
 
 
-def test_a_cancelled_probe_is_given_back() -> None:
-    breaker = CircuitBreaker(failures=1, clock=iter([0.0, 40.0, 40.0, 40.0]).__next__)
-    breaker.record_failure(breaker.admit("t"))
-    asyncio.run(cancelled(Toolbox([tool(forever, breaker=breaker)]).acall("t")))
-    assert str(breaker.state) == "open"
-    assert through("acall", tool(lambda: 1, breaker=breaker)).success
-    assert str(breaker.state) == "closed"
-
-
 def test_an_async_tool_can_be_called_from_plain_code_but_not_from_a_running_loop() -> None:
     made = tool(in_async(lambda: 2))
     assert (through("call", made).value, through("invoke", made).value) == (2, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import logging
@@ -194,7 +195,7 @@ def test_a_tool_asks_for_its_own_identifiers() -> None:
 COUNTED: list[BaseException] = [ValueError(), StorageUnavailable("x"), ToolTimeout("x")]
 HARMLESS: list[BaseException] = [
     *(ParameterError("x"), RateLimitExceeded("x"), DataNotFound("x"), KeyboardInterrupt("x")),
-    UserInputNeeded("x", "y"),
+    *(UserInputNeeded("x", "y"), asyncio.CancelledError("x")),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import attrs
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -258,32 +259,24 @@ def test_new_steps_depend_on_ids_titles_and_places(snapshot: SnapshotAssertion) 
 # Approval
 
 
-@pytest.mark.parametrize(
-    ("command", "approved", "rejected"),
-    [
-        (SetupPlan("x"), (), ()),
-        (added("a", "b"), ("S005", "S006"), ()),
-        (UpdateStep("S002", "Other"), ("S002",), ()),
-        (UpdateStep("S002", None, "More"), None, ()),
-        (UpdateStep("S002", "Step 2"), None, None),
-        (RemoveStep("S002"), None, ()),
-        (ClearPlan(), None, ()),
-        (MoveStep("S002", 0), None, None),
-        (done(2), None, None),
-    ],
-)
-def test_the_user_is_asked_about_what_the_agent_changed(
-    command: Any, approved: tuple[str, ...] | None, rejected: tuple[str, ...] | None
-) -> None:
-    def asked(policy: dict[str, Any], approval: str) -> Any:
-        follows = decided(policy, command, approval=approval)
-        return follows[0].step_ids if follows else None
+ASKED: list[Any] = [
+    *(SetupPlan("x"), added("a", "b"), UpdateStep("S002", "Other"), UpdateStep("S002", None, "More")),
+    *(UpdateStep("S002", "Step 2"), RemoveStep("S002"), ClearPlan(), MoveStep("S002", 0), done(2)),
+]
 
-    for policy in ({"approval": True}, {}):  # another section may have asked for it
-        assert asked(policy, "approved") == approved
-        assert asked(policy, "rejected") == rejected
-    assert asked({"approval": True}, "none") == approved
-    assert decided({}, command, approval="none") == []
+
+def test_the_user_is_asked_about_what_the_agent_changed(snapshot: SnapshotAssertion) -> None:
+    said = []
+    for command in ASKED:
+        of_approval = {
+            approval: decided({"approval": True}, command, approval=approval)
+            for approval in ("approved", "rejected", "none")
+        }
+        for approval in ("approved", "rejected"):  # another section may have asked for it
+            assert decided({}, command, approval=approval) == of_approval[approval]
+        assert decided({}, command, approval="none") == []
+        said.append((command, of_approval))
+    assert listed(said) == snapshot
 
 
 def test_the_user_is_asked_again_when_a_rejected_plan_without_steps_is_cleared() -> None:
@@ -309,32 +302,37 @@ def two(_step: object, _text: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize(
-    ("own", "others", "demanded"),
-    [
-        ({}, {"evidence": "required", "verify": one}, {"evidence": "required", "verify": one}),
-        ({"evidence": "required", "verify": one}, {"approval": True},
-         {"evidence": "required", "verify": one, "approval": True}),
-        ({"evidence": "required", "verify": one}, {"evidence": "required"}, {"evidence": "required"}),
-        ({"evidence": "required"}, {"evidence": "required", "verify": one}, {"evidence": "required"}),
-        ({"evidence": "required", "verify": one}, {"evidence": "required", "verify": two},
-         {"evidence": "required", "verify": one}),
-        ({"stale_after": 3}, {}, {"stale_after": 3}),
-        ({}, {"stale_after": 3}, {"stale_after": 3}),
-        ({"stale_after": 3}, {"stale_after": 2}, {"stale_after": 2}),
-        ({"most_in_progress": 1}, {"most_in_progress": 2}, {"most_in_progress": 1}),
-        ({"most_in_progress": 2}, {"most_in_progress": 1}, {"most_in_progress": 1}),
-        ({"finish_gate": 3}, {}, {"finish_gate": 3}),
-        ({"finish_gate": 2}, {"finish_gate": 3}, {"finish_gate": 3}),
-        ({"text": "unicode", "tools": ("mark",)}, {"batch_marks": True, "agent_edits": True},
-         {"text": "unicode", "tools": ("mark",)}),
-    ],
-)  # fmt: skip
+PAIRS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({}, {"evidence": "required", "verify": one}),
+    ({"evidence": "required", "verify": one}, {"approval": True}),
+    ({"evidence": "required", "verify": one}, {"evidence": "required"}),
+    ({"evidence": "required"}, {"evidence": "required", "verify": one}),
+    ({"evidence": "required", "verify": one}, {"evidence": "required", "verify": two}),
+    ({"stale_after": 3}, {}),
+    ({}, {"stale_after": 3}),
+    ({"stale_after": 3}, {"stale_after": 2}),
+    ({"most_in_progress": 1}, {"most_in_progress": 2}),
+    ({"most_in_progress": 2}, {"most_in_progress": 1}),
+    ({"finish_gate": 3}, {}),
+    ({"finish_gate": 2}, {"finish_gate": 3}),
+    ({"text": "unicode", "tools": ("mark",)}, {"batch_marks": True, "agent_edits": True}),
+]
+
+
 def test_of_two_policies_the_stricter_demand_holds_and_the_tools_are_each_its_own(
-    own: dict[str, Any], others: dict[str, Any], demanded: dict[str, Any]
+    snapshot: SnapshotAssertion,
 ) -> None:
-    assert strictest(PlanPolicy(**own), PlanPolicy(**others)) == PlanPolicy(**demanded)
-    assert strictest(PlanPolicy(**own), None) == PlanPolicy(**own)
+    def shown(policy: PlanPolicy) -> dict[str, Any]:
+        values = {each.name: getattr(policy, each.name) for each in attrs.fields(PlanPolicy)}
+        changed = {name: value for name, value in values.items() if value != getattr(PlanPolicy(), name)}
+        return {name: getattr(value, "__name__", value) for name, value in changed.items()}
+
+    said = []
+    for own, others in PAIRS:
+        ours, theirs = PlanPolicy(**own), PlanPolicy(**others)
+        assert strictest(ours, None) == ours
+        said.append(((shown(ours), shown(theirs)), shown(strictest(ours, theirs))))
+    assert listed(said) == snapshot
 
 
 # What is known of a plan
@@ -354,69 +352,53 @@ KNOWN = PlanFacts(
     is_noticed=True,
     asked=2,
 )
-CHANGED = {"changed": 4, "is_noticed": False, "asked": 0}
-BEGUN = {**CHANGED, "begun": 6, "began": {**KNOWN.began, "S001": 6}, "proofs": {"S003": PROOF}}
 STEPS = tuple(PlanStep(step_id, "x", None, "pending") for step_id in ("S001", "S007"))
+ONE_WAITS = PlanFacts(approval="waiting", waiting=("S002",))
+FOLLOWED: list[tuple[PlanFacts, Any]] = [
+    *((KNOWN, command) for command in (
+        EvidenceCall("work", None, success=False),
+        RenumberSteps(2, 4),
+        UpdateStep("S001", "x"),
+        MoveStep("S001", 1),
+        MarkStep("S002", "done"),
+        MarkStep("S001", "blocked"),
+        MarkStep("S001", "in_progress"),
+        MarkSteps((MarkStep("S001", "in_progress"), MarkStep("S002", "done"))),
+        MarkSteps((MarkStep("S001", "pending"), MarkStep("S003", "pending"))),
+        ClearPlan(),
+        RemoveStep("S003"),
+        RemoveStep("S001"),
+        SetDependencies({"S003": ("S002",)}),
+        RecordEvidence("S002", PROOF),
+        RequestApproval(),
+        RequestApproval(("S004",)),
+        ApprovePlan(),
+        RejectPlan("no"),
+        TakeNotice(),
+        AskToFinish(("S001",), let_go=False),
+        AskToFinish(("S001",), let_go=False, is_new_turn=True),
+        SetupPlan("x"),
+        Plan("x", "active", STEPS),
+    )),
+    (PlanFacts(approval="approved", waiting=("S002",)), RequestApproval(("S003", "S002"))),
+    (ONE_WAITS, RequestApproval(("S003",))),
+    (PlanFacts(waiting=("S002",)), ApprovePlan()),
+    (PlanFacts(), ApprovePlan()),
+    (PlanFacts(approval="waiting"), ApprovePlan()),
+    (PlanFacts(), RejectPlan("no")),
+    (PlanFacts(), TakeNotice()),
+    (PlanFacts(calls=2, began={"S001": 0}), MarkStep("S002", "in_progress")),
+    (PlanFacts(calls=2, began={"S001": 2}), MarkStep("S002", "in_progress")),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("command", "changes"),
-    [
-        (EvidenceCall("work", None, success=False), {"calls": 5}),
-        (RenumberSteps(2, 4),
-         {**CHANGED, "highest": 5, "begun": 6, "began": {**KNOWN.began, "S004": 6, "S005": 6}}),
-        (UpdateStep("S001", "x"), CHANGED),
-        (MoveStep("S001", 1), CHANGED),
-        (MarkStep("S002", "done"), CHANGED),
-        (MarkStep("S001", "blocked"), {**CHANGED, "proofs": {"S003": PROOF}}),
-        (MarkStep("S001", "in_progress"), BEGUN),
-        (MarkSteps((MarkStep("S001", "in_progress"), MarkStep("S002", "done"))), BEGUN),
-        (MarkSteps((MarkStep("S001", "pending"), MarkStep("S003", "pending"))), {**CHANGED, "proofs": {}}),
-        (ClearPlan(), {**CHANGED, "began": {}, "depends_on": {}, "proofs": {}, "waiting": ()}),
-        (RemoveStep("S003"),
-         {**CHANGED, "began": {"S001": 5, "S002": 0}, "depends_on": {"S002": ("S001",)},
-          "proofs": {"S001": PROOF}, "waiting": ("S002",)}),
-        (RemoveStep("S001"),
-         {**CHANGED, "began": {"S002": 0, "S003": 0}, "depends_on": {"S002": ("S003",)},
-          "proofs": {"S003": PROOF}}),
-        (SetDependencies({"S003": ("S002",)}), {"depends_on": {**KNOWN.depends_on, "S003": ("S002",)}}),
-        (RecordEvidence("S002", PROOF), {"proofs": {**KNOWN.proofs, "S002": PROOF}}),
-        (RequestApproval(), {"approval": "waiting", "reason": None}),
-        (RequestApproval(("S004",)), {"approval": "waiting", "reason": None}),
-        (ApprovePlan(), {"approval": "approved", "reason": None, "waiting": ()}),
-        (RejectPlan("no"), {"reason": "no"}),
-        (TakeNotice(), {}),
-        (AskToFinish(("S001",), let_go=False), {"asked": 3}),
-        (AskToFinish(("S001",), let_go=False, is_new_turn=True), {"asked": 1}),
-    ],
-)  # fmt: skip
-def test_what_is_known_of_a_plan_follows_each_command(command: Any, changes: dict[str, Any]) -> None:
-    assert reduce_facts((KNOWN,), command) == (replace(KNOWN, **changes),)
-    assert reduce_facts((), command) == ()
-
-
-@pytest.mark.parametrize(
-    ("facts", "command", "after"),
-    [
-        (KNOWN, SetupPlan("x"), PlanFacts(calls=4, changed=4, begun=5)),
-        (KNOWN, Plan("x", "active", STEPS),
-         PlanFacts(highest=7, calls=4, changed=4, begun=6, began={"S001": 6, "S007": 6})),
-        (PlanFacts(approval="approved", waiting=("S002",)), RequestApproval(("S003", "S002")),
-         PlanFacts(approval="approved", waiting=("S002", "S003"))),
-        (PlanFacts(approval="waiting", waiting=("S002",)), RequestApproval(("S003",)),
-         PlanFacts(approval="waiting", waiting=("S002",))),
-        (PlanFacts(waiting=("S002",)), ApprovePlan(), PlanFacts(approval="approved")),
-        (PlanFacts(), ApprovePlan(), PlanFacts()),
-        (PlanFacts(approval="waiting"), ApprovePlan(), PlanFacts(approval="approved")),
-        (PlanFacts(), RejectPlan("no"), PlanFacts(approval="rejected", reason="no")),
-        (PlanFacts(), TakeNotice(), PlanFacts(is_noticed=True)),
-        (PlanFacts(calls=2, began={"S001": 0}), MarkStep("S002", "in_progress"),
-         PlanFacts(calls=2, changed=2, begun=2, began={"S001": 0, "S002": 2})),
-        (PlanFacts(calls=2, began={"S001": 2}), MarkStep("S002", "in_progress"),
-         PlanFacts(calls=2, changed=2, begun=3, began={"S001": 2, "S002": 3})),
-    ],
-)  # fmt: skip
-def test_a_new_plan_and_a_decision_change_what_is_known(
-    facts: PlanFacts, command: Any, after: PlanFacts
-) -> None:
-    assert reduce_facts((facts,), command) == (after,)
+def test_what_is_known_of_a_plan_follows_each_command(snapshot: SnapshotAssertion) -> None:
+    said = []
+    for facts, command in FOLLOWED:
+        (after,) = reduce_facts((facts,), command)
+        names = [name for name in PlanFacts.__slots__ if getattr(after, name) != getattr(facts, name)]
+        known = "what is known" if facts is KNOWN else facts
+        said.append(((known, command), {name: getattr(after, name) for name in names}))
+        if not isinstance(command, Plan | SetupPlan):
+            assert reduce_facts((), command) == ()
+    assert listed(said) == snapshot

@@ -118,25 +118,17 @@ DECLARED: dict[str, Callable[[Any], Any]] = {
 every_declaration = pytest.mark.parametrize("declared", DECLARED.values(), ids=DECLARED)
 
 
-@every_declaration
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("two words", "'two words'"),
-        ("look\n", "'look\\n'"),
-        ("files:read", "'files:read'"),
-        ("gr\u00f6\u00dfe", "'gr\\xf6\\xdfe'"),
-        ("x" * 129, f"'{'x' * 37}...'"),
-    ],
-)
-def test_a_name_that_a_tool_cannot_have_is_refused_where_it_is_declared(
-    declared: Callable[[Any], Any], name: str, shown: str
-) -> None:
-    with pytest.raises(ValueError) as caught:
-        declared(name)
-    assert str(caught.value) == (
-        f"{shown} cannot be a tool's name: use 1 to 128 letters, digits, _, -, . and /"
-    )
+def test_a_name_that_a_tool_cannot_have_is_refused_where_it_is_declared(snapshot: SnapshotAssertion) -> None:
+    def refusals(declared: Callable[[Any], Any]) -> str:
+        said = []
+        for name in ("two words", "look\n", "files:read", "gr\u00f6\u00dfe", "x" * 129):
+            with pytest.raises(ValueError) as caught:
+                declared(name)
+            said.append(str(caught.value))
+        return "\n".join(said)
+
+    (told,) = {refusals(declared) for declared in DECLARED.values()}
+    assert told == snapshot
 
 
 @every_declaration

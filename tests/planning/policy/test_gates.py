@@ -121,23 +121,14 @@ def test_a_plan_that_does_not_change_is_recalled_until_the_agent_has_noticed() -
     assert stale(agent) == ""
     agent.call("work")
     assert stale(agent) == unchanged(2)
+    plain = PlanningToolsSection(session=agent.session)  # it notices what another of the session demands
+    assert plain.reminder() == agent.section.reminder()
+    plain.take_notice()
+    assert (stale(agent), plain.reminder()) == ("", agent.section.reminder())
     agent.session.dispatch(MarkStep("S001", "blocked"))
     for _ in range(3):
         agent.call("work")
     assert agent.section.reminder() == "Ship it (active, 0 of 1 done)\nS001 blocked: B"
-
-
-def test_a_section_without_a_policy_notices_what_another_of_the_session_demands() -> None:
-    agent = Agent(PlanPolicy(stale_after=1)).plans("A", "B")
-    agent.call("work")
-    plain = PlanningToolsSection(session=agent.session)
-    assert plain.reminder().endswith(unchanged(1))
-    plain.take_notice()
-    assert (
-        plain.reminder()
-        == agent.section.reminder()
-        == ("Ship it (active, 0 of 2 done)\nS001 pending: A\nS002 pending: B")
-    )
 
 
 def test_without_a_plan_or_a_policy_there_is_nothing_to_notice() -> None:

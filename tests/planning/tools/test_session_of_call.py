@@ -202,25 +202,14 @@ def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
 # In async code nothing that a call does with a store happens in the thread of the event loop
 
 MARK = {"step_id": "S001", "status": "done"}
-EVERY_CALL: list[tuple[str, object, Mapping[str, Any]]] = [
-    ("planning_setup_plan", SETUP, {}),
-    ("planning_mark_step", MARK, {"call_id": "1"}),
-    ("planning_mark_step", MARK, {"call_id": "1"}),
-    ("planning_mark_step", {**MARK, "status": "ended"}, {}),
-    ("planning_mark_step", "{no json", {}),
-    ("planning_read_plan", {}, {}),
-    ("nobody", {}, {}),
-    ("nobody", {}, {"call_id": "2"}),
-    ("send", {"to": "Ann"}, {"call_id": "3"}),
-    ("send", {"to": "Ann"}, {"call_id": "3"}),
-    ("send", {}, {}),
-    ("asend", {"to": "Ann"}, {"call_id": "4"}),
-    ("once", {"to": "Ann"}, {"call_id": "5"}),
-    ("private", {"to": "Ann"}, {"call_id": "6"}),
-    ("private", {"to": "Ann"}, {"call_id": "6"}),
-    ("fail", {}, {}),
-    ("send", {"to": "Ann"}, {"call_id": ["no id"]}),
-]
+ANN = {"to": "Ann"}
+EVERY_CALL: list[tuple[str, object, object]] = [  # with the key of each
+    ("planning_setup_plan", SETUP, None), ("planning_read_plan", {}, None), ("nobody", {}, "0"),
+    *[("planning_mark_step", MARK, "1")] * 2,
+    *(("planning_mark_step", wrong, None) for wrong in ({**MARK, "status": "ended"}, "{no json")),
+    *[("send", ANN, "2")] * 2, ("send", {}, None), ("send", ANN, ["no key"]),
+    ("asend", ANN, "3"), ("once", ANN, "4"), *[("private", ANN, "5")] * 2, ("fail", {}, None),
+]  # fmt: skip
 
 
 class Watched(SqliteStore):
@@ -260,9 +249,10 @@ def test_no_call_of_any_kind_uses_the_store_in_the_thread_of_the_event_loop(
 
     async def scene() -> list[bool]:
         found = []
-        for name, arguments, context in EVERY_CALL:
+        for name, arguments, key in EVERY_CALL:
             store.threads.clear()
-            await toolbox.acall(name, arguments, context=context)  # type: ignore[arg-type]  # as a model may send it
+            given: Any = arguments
+            await toolbox.acall(name, given, context={"idempotency_key": key})
             found.append(threading.get_ident() not in store.threads)
         return found
 

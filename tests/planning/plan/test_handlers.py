@@ -15,8 +15,6 @@ from planning import (
     ClearPlan,
     MarkStep,
     NewPlanStep,
-    Plan,
-    PlanStep,
     ReadPlan,
     SetupPlan,
     ToolValidationError,
@@ -25,7 +23,7 @@ from planning import (
 from planning.errors import Problem, cut
 from planning.plan import handlers as handle
 from planning.plan.commands import MarkSteps, MoveStep, RemoveStep
-from planning.plan.model import PlanStatus
+from planning.plan.model import Plan, PlanStatus, PlanStep
 from planning.plan.reducers import TRANSITIONS
 from planning.suite.tools import planning_tools
 from session import Session

@@ -24,8 +24,6 @@ from planning import (
     ClearPlan,
     MarkStep,
     NewPlanStep,
-    Plan,
-    PlanStep,
     ReadPlan,
     SetupPlan,
     StepStatus,
@@ -36,7 +34,7 @@ from planning.errors import cut
 from planning.plan import commands as commands_of_a_plan
 from planning.plan.commands import Command, MarkSteps, MoveStep, RemoveStep, RenumberSteps
 from planning.plan.facts import PlanFacts
-from planning.plan.model import STEP_STATUSES, PlanStatus, format_id, listed_ids, number_of
+from planning.plan.model import STEP_STATUSES, Plan, PlanStatus, PlanStep, format_id, listed_ids, number_of
 from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, mark_step, mark_steps
 from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 from planning.suite.tools import planning_tools, register_plan

@@ -13,23 +13,18 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from laws import work_of
-from planning import (
+from planning import Plan, PlanDiff, PlanStep, diff_plans, plan_text, plan_to_dict, register_plan
+from planning.plan.commands import (
     AddStep,
     MarkStep,
+    MarkSteps,
+    MoveStep,
     NewPlanStep,
-    Plan,
-    PlanDiff,
-    PlanStep,
     ReadPlan,
     RemoveStep,
     SetupPlan,
     UpdateStep,
-    diff_plans,
-    plan_text,
-    plan_to_dict,
-    register_plan,
 )
-from planning.plan.commands import MarkSteps, MoveStep
 from planning.plan.diff import StepAdded, StepDetailed, StepMarked, StepMoved, StepNoted, StepRetitled
 from planning.plan.facts import PlanFacts, Proof
 from planning.plan.model import STEP_STATUSES, StepStatus

@@ -16,18 +16,9 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from laws import work_of
-from planning import (
-    MarkStep,
-    Plan,
-    PlanningToolsSection,
-    PlanPolicy,
-    PlanStep,
-    SetupPlan,
-    diff_plans,
-    plan_text,
-)
+from planning import Plan, PlanningToolsSection, PlanPolicy, PlanStep, diff_plans, plan_text
 from planning.errors import cut
-from planning.plan.commands import MarkSteps
+from planning.plan.commands import MarkStep, MarkSteps, SetupPlan
 from planning.plan.render import reply
 from planning.plan.text import (
     OBJECTIVE,

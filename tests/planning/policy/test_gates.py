@@ -8,23 +8,17 @@ import pytest
 from policy_cases import Agent
 from syrupy.assertion import SnapshotAssertion
 
-from planning import (
+from planning import Plan, PlanningToolsSection, PlanPolicy, PlanStep, Toolbox, plan_text, plan_to_dict
+from planning.plan.commands import (
     AddStep,
     ApprovePlan,
     MarkStep,
+    MarkSteps,
     NewPlanStep,
-    Plan,
-    PlanningToolsSection,
-    PlanPolicy,
-    PlanStep,
     RejectPlan,
     RemoveStep,
     SetupPlan,
-    Toolbox,
-    plan_text,
-    plan_to_dict,
 )
-from planning.plan.commands import MarkSteps
 from planning.plan.facts import EvidenceCall, PlanFacts
 from planning.policy.gates import Finish
 from planning.policy.reducers import AskToFinish

@@ -17,17 +17,9 @@ import pytest
 from policy_cases import EVERYTHING, Agent
 from syrupy.assertion import SnapshotAssertion
 
-from planning import (
-    MarkStep,
-    Plan,
-    PlanningToolsSection,
-    PlanPolicy,
-    RejectPlan,
-    ToolError,
-    plan_to_dict,
-    ready_steps,
-    tool_definitions,
-)
+from planning import PlanningToolsSection, PlanPolicy, ToolError, plan_to_dict, ready_steps, tool_definitions
+from planning.plan.commands import MarkStep, RejectPlan
+from planning.plan.model import Plan
 from session import Session
 from session.stores import SqliteStore
 

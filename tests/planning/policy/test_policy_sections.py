@@ -20,10 +20,8 @@ from planning import (
     ClearPlan,
     MarkStep,
     NewPlanStep,
-    Plan,
     PlanningToolsSection,
     PlanPolicy,
-    PlanStep,
     RejectPlan,
     RemoveStep,
     SetupPlan,
@@ -36,6 +34,7 @@ from planning import (
 )
 from planning.plan.commands import MarkSteps
 from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.plan.model import Plan, PlanStep
 from planning.suite.events import framework
 from planning.tools import Tool
 from session import Session, Snapshot, append

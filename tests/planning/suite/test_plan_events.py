@@ -12,25 +12,11 @@ from hypothesis import strategies as st
 from policy_cases import work
 from syrupy.assertion import SnapshotAssertion
 
-from planning import (
-    AddStep,
-    ApprovePlan,
-    MarkStep,
-    NewPlanStep,
-    Plan,
-    PlanChanged,
-    PlanningToolsSection,
-    PlanPolicy,
-    RemoveStep,
-    SetupPlan,
-    Toolbox,
-    pending_approval,
-    register_plan,
-    tool,
-)
+from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, pending_approval, register_plan, tool
+from planning.plan.commands import AddStep, ApprovePlan, MarkStep, NewPlanStep, RemoveStep, SetupPlan
 from planning.plan.reducers import REDUCERS
 from planning.suite.approval import decide_approval
-from planning.suite.events import FrameworkChange, framework, last_change
+from planning.suite.events import FrameworkChange, PlanChanged, framework, last_change
 from planning.testing.strategies import commands
 from planning.tools.context import AGENT
 from session import EventBus, InProcessEventBus, Session, ToolInvoked

@@ -16,37 +16,25 @@ import pytest
 from policy_cases import EVERYTHING, Agent
 from syrupy.assertion import SnapshotAssertion
 
-from planning import (
+from planning import PlanChanged, PlanningToolsSection, PlanPolicy, Toolbox, ToolValidationError
+from planning.plan.commands import (
     AddStep,
     ApprovePlan,
     ClearPlan,
     MarkStep,
+    MarkSteps,
     NewPlanStep,
-    Plan,
-    PlanChanged,
-    PlanningToolsSection,
-    PlanPolicy,
-    PlanStep,
     SetupPlan,
-    Toolbox,
-    ToolValidationError,
     UpdateStep,
 )
-from planning.plan.commands import MarkSteps
 from planning.plan.facts import PlanFacts
+from planning.plan.model import Plan, PlanStep
 from planning.plan.reducers import REDUCERS
 from planning.suite.tools import planning_tools, register_plan
 from planning.tools import ToolError, ToolResult
 from planning.tools.pipeline import PATIENCE
-from session import (
-    InProcessEventBus,
-    Session,
-    SessionEvent,
-    StoreError,
-    ToolFailed,
-    ToolInvoked,
-    select_latest,
-)
+from session import Session, SessionEvent, StoreError, ToolFailed, ToolInvoked, select_latest
+from session.bus import InProcessEventBus
 from session.stores import MemoryStore, SqliteStore
 
 NAMES = [

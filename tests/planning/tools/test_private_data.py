@@ -20,24 +20,18 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 from tool_entries import NOW, SORRY, Answer, in_async, piped, raising, returning, told
 
-from planning.tools import (
+from planning.tools import Tool, Toolbox, ToolError, ToolResult, ToolValidationError, errors, execute_tools
+from planning.tools.errors import (
     DataNotFound,
+    ErrorKind,
     ParameterError,
     QueryTypeUnsupported,
     StorageUnavailable,
-    Tool,
-    Toolbox,
-    ToolError,
-    ToolRegistry,
-    ToolResult,
-    ToolValidationError,
     classify_error,
-    errors,
-    execute_tools,
 )
-from planning.tools.errors import ErrorKind
 from planning.tools.guard import CircuitBreaker
 from planning.tools.ledger import ToolCall
+from planning.tools.registry import ToolRegistry
 from session import Session, SessionEvent, ToolFailed, ToolInvoked
 
 Act = Callable[[Mapping[str, Any]], Any]

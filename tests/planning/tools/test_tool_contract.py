@@ -17,27 +17,21 @@ from tool_entries import NOW, SORRY, Look, safely
 
 import planning.prompt
 import planning.tools
-from planning.tools import (
-    BaseTool,
-    QueryTypeUnsupported,
-    StorageUnavailable,
-    Tool,
-    Toolbox,
-    ToolContext,
+from planning.tools import BaseTool, Tool, Toolbox, ToolContext, ToolSpec, tool
+from planning.tools.contract import ToolExample
+from planning.tools.errors import QueryTypeUnsupported, StorageUnavailable
+from planning.tools.guard import CircuitBreaker
+from planning.tools.rate_limit import RateLimiter
+from planning.tools.registry import (
     ToolRegistry,
-    ToolSpec,
+    default_registry,
     get_all_tools,
     get_tool,
     get_tool_descriptions,
     initialize_tools,
     register_tool,
-    tool,
     validate_call,
 )
-from planning.tools.contract import ToolExample
-from planning.tools.guard import CircuitBreaker
-from planning.tools.rate_limit import RateLimiter
-from planning.tools.registry import default_registry
 from session import Session
 
 

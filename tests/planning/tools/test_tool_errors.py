@@ -25,26 +25,21 @@ from tool_entries import CALLS, SORRY, Answer, in_async, made, raising, returnin
 
 from planning import tool
 from planning.errors import Problem
-from planning.tools import (
-    DataNotFound,
-    ParameterError,
-    QueryTypeUnsupported,
-    StorageUnavailable,
-    Toolbox,
-    ToolError,
-    ToolSpec,
-    ToolValidationError,
-    classify_error,
-)
+from planning.tools import Toolbox, ToolError, ToolSpec, ToolValidationError
 from planning.tools.errors import (
     CircuitOpen,
     ContextInvalid,
+    DataNotFound,
     ErrorKind,
+    ParameterError,
     PrivateFailure,
+    QueryTypeUnsupported,
     RateLimitExceeded,
     ResultInvalid,
+    StorageUnavailable,
     ToolTimeout,
     UserInputNeeded,
+    classify_error,
 )
 from planning.tools.ledger import ToolCall, tool_calls
 from session import Session

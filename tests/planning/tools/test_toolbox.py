@@ -33,17 +33,8 @@ from planning.tools.guard import CircuitBreaker
 from planning.tools.ledger import ToolCall, tool_calls
 from planning.tools.parameters.model import FreeModel
 from planning.tools.rate_limit import RateLimiter
-from session import (
-    InProcessEventBus,
-    PublishResult,
-    Session,
-    ToolFailed,
-    ToolInvoked,
-    append,
-    select_all,
-    select_latest,
-    select_where,
-)
+from session import Session, ToolFailed, ToolInvoked, append, select_all, select_latest, select_where
+from session.bus import InProcessEventBus, PublishResult
 
 
 @dataclass(frozen=True)

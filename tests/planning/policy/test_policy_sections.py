@@ -307,10 +307,8 @@ def test_what_a_tool_publishes_within_a_framework_is_there_once_after_a_restart(
     ("policy", "message"),
     [
         ({"dependencies": True}, "S002 depends on S001, which is not done; do S001 first"),
-        (
-            {"most_in_progress": 1},
-            "at most 1 step may be in progress; mark S003 done, blocked or pending first",
-        ),
+        ({"most_in_progress": 1},
+         "at most 1 step may be in progress; mark S003 done, blocked or pending first"),
     ],
 )  # fmt: skip
 def test_the_host_keeps_to_the_order_too_and_a_report_need_not(policy: dict[str, Any], message: str) -> None:

@@ -199,23 +199,22 @@ def refusal(render: Callable[[], object]) -> str:
     return str(caught.value)
 
 
-def test_sections_are_numbered_and_filled_from_their_own_parameters() -> None:
+def test_sections_are_numbered_and_filled_from_their_own_parameters_and_have_their_tools(
+    session: Session,
+) -> None:
+    planning = PlanningToolsSection(session=session)
     rendered = prompt(
         MarkdownSection[Behaviour](title="Behaviour", template="Stay focused on ${objective}. Max ${limit}."),
         MarkdownSection(title="Rules", template="  Be kind.  "),
         MarkdownSection[Tone](title="Tone", template="${word}, ${word}"),
+        planning,
     ).render(Tone("calm"), Behaviour("triage"))
     assert rendered == RenderedPrompt(
         "## 1. Behaviour\n\nStay focused on triage. Max 3.\n\n"
         "## 2. Rules\n\nBe kind.\n\n"
-        "## 3. Tone\n\ncalm, calm"
-    )
-
-
-def test_a_prompt_has_the_tools_of_its_sections(session: Session) -> None:
-    planning = PlanningToolsSection(session=session)
-    assert prompt(MarkdownSection(title="Rules", template="Be kind."), planning).render() == RenderedPrompt(
-        f"## 1. Rules\n\nBe kind.\n\n## 2. Planning\n\n{planning.body()}", planning.tools()
+        "## 3. Tone\n\ncalm, calm\n\n"
+        f"## 4. Planning\n\n{planning.body()}",
+        planning.tools(),
     )
 
 

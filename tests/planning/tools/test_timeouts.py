@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 from unittest.mock import Mock
@@ -308,13 +308,11 @@ def test_an_async_tool_can_be_called_from_plain_code_but_not_from_a_running_loop
 
 
 @asynccontextmanager
-async def another_task_holds(session: Session, when: asyncio.Event | None = None) -> AsyncIterator[None]:
-    """A transaction that another task holds open in here, from a moment on."""
+async def another_task_holds(session: Session) -> AsyncIterator[None]:
+    """A transaction that another task holds open in here."""
     entered, leave = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
-        if when is not None:
-            await when.wait()
         with session.transaction():
             entered.set()
             await leave.wait()
@@ -353,17 +351,12 @@ def test_a_tool_that_ran_while_another_task_took_the_session_says_that_it_is_not
     session: Session,
 ) -> None:
     async def run() -> Any:
-        begun, go = asyncio.Event(), asyncio.Event()
+        async with AsyncExitStack() as stack:
 
-        async def work() -> str:
-            begun.set()
-            await go.wait()
-            return "done"
+            async def work() -> None:
+                await stack.enter_async_context(another_task_holds(session))
 
-        task = asyncio.create_task(Toolbox([tool(work)], session=session).acall("t"))
-        async with another_task_holds(session, begun):
-            go.set()
-            return await task
+            return await Toolbox([tool(work)], session=session).acall("t")
 
     result = asyncio.run(run())
     assert (result.success, result.code) == (False, ErrorKind.STORAGE)

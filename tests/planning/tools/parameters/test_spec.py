@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any, TypedDict
 
 import pytest
@@ -14,12 +13,8 @@ from syrupy.assertion import SnapshotAssertion
 from planning import Toolbox
 from planning.tools import ParameterError, Tool, ToolError, ToolRegistry, ToolSpec
 
-# The next two classes are those that the contract was specified with, to the letter.
-
 
 class FinancialFactsParams(BaseModel):
-    """Parameters for financial facts queries."""
-
     ticker: str
     metrics: list[str]
     start_date: str
@@ -28,20 +23,9 @@ class FinancialFactsParams(BaseModel):
 
     @field_validator("start_date", "end_date")
     @classmethod
-    def validate_date_format(cls, v: Any) -> Any:
-        # Simple validation for YYYY-MM-DD format
-        if not isinstance(v, str) or not v.strip():
-            raise ValueError("Date must be a non-empty string")
-
-        # Check if it's already a date object
-        if isinstance(v, date):  # type: ignore[unreachable]  # as it was written
-            return v.isoformat()  # type: ignore[unreachable]  # as it was written
-
-        # Basic format check
-        parts = v.split("-")
-        if len(parts) != 3:
+    def validate_date_format(cls, v: str) -> str:
+        if len(v.split("-")) != 3:
             raise ValueError("Date must be in YYYY-MM-DD format")
-
         return v
 
 

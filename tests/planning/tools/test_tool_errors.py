@@ -247,8 +247,9 @@ def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(entry: 
 
 
 def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared() -> None:
+    declarations: list[Any] = [partial(made, read), partial(ToolSpec, "t", {}, "out")]
     for given in ("ValueError", (KeyboardInterrupt,), [ValueError("x")], BaseException):
-        for declare in (partial(made, read), partial(ToolSpec, "t", {}, "out")):
+        for declare in declarations:
             with pytest.raises(TypeError) as caught:
                 declare(visible_errors=given)
             assert str(caught.value) == (

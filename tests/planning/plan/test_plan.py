@@ -177,23 +177,16 @@ def ids_after(plan: Plan, added: int) -> list[str]:
     return [step.step_id for step in after.steps[len(plan.steps) :]]
 
 
-@pytest.mark.parametrize(
-    ("step_ids", "added", "expected"),
-    [
-        ([], 2, ["S001", "S002"]),
-        (["S999"], 2, ["S1000", "S1001"]),
-        (["S007", "S003"], 1, ["S008"]),
-        (["intro", "S004", "end"], 1, ["S005"]),
-        (["intro"], 1, ["S001"]),
-        (["X41"], 1, ["S042"]),
-        (["S0009"], 1, ["S010"]),
-        (["phase2-3", "17", "S-5"], 1, ["S018"]),
-        (["S1a", "S 2 ", "S\u0663", "S\u00b2"], 1, ["S001"]),
-        (["S" + "9" * 4_001, "S" + "9" * 100_000, "S007"], 1, ["S008"]),
-    ],
-)
-def test_ids_continue_from_the_highest_number(step_ids: list[str], added: int, expected: list[str]) -> None:
-    assert ids_after(with_ids(*step_ids), added) == expected
+ODD_IDS: list[list[str]] = [
+    *([], ["S999"], ["S007", "S003"], ["intro", "S004", "end"], ["intro"], ["X41"], ["S0009"]),
+    *(["phase2-3", "17", "S-5"], ["S1a", "S 2 ", "S\u0663", "S\u00b2"]),
+    ["S" + "9" * 4_001, "S" + "9" * 100_000, "S007"],
+]
+
+
+def test_ids_continue_from_the_highest_number(snapshot: SnapshotAssertion) -> None:
+    said = [f"{cut(ascii(ids), 60)} then {ids_after(with_ids(*ids), 2)}" for ids in ODD_IDS]
+    assert "\n".join(said) == snapshot
 
 
 def test_an_id_is_not_given_out_twice_when_its_number_is_too_long_to_count() -> None:

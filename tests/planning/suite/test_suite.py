@@ -6,9 +6,8 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -74,19 +73,14 @@ def test_a_result_and_its_event_carry_the_normalised_command(toolbox: Toolbox, s
     assert (event.session_id, event.result) == (session.session_id, result)
 
 
-def test_a_stored_call_is_read_back_with_its_result(path: Path) -> None:
-    with closing(SqliteStore(path)) as store, closing(SqliteStore(path)) as same:
-        here = Session(session_id="s", store=store)
-        toolbox = Toolbox(PlanningToolsSection(session=here).tools(), session=here)
-        results = [
-            toolbox.call("planning_setup_plan", {"objective": "Fix"}),
-            toolbox.call("planning_read_plan"),
-        ]
-        register_plan(there := Session(session_id="s", store=same))
-        read = [call.result for call in there.select_all(ToolInvoked)]
-        assert [(type(each), each.message) for each in read] == [
-            (ToolResult, each.message) for each in results
-        ]
+def test_a_stored_call_is_read_back_with_its_result(opened: Callable[[], SqliteStore]) -> None:
+    here, there = (Session(session_id="s", store=opened()) for _ in range(2))
+    toolbox = Toolbox(PlanningToolsSection(session=here).tools(), session=here)
+    calls: list[tuple[str, Any]] = [("planning_setup_plan", {"objective": "Fix"}), ("planning_read_plan", {})]
+    results = [toolbox.call(*each) for each in calls]
+    register_plan(there)
+    read = [call.result for call in there.select_all(ToolInvoked)]
+    assert [(type(each), each.message) for each in read] == [(ToolResult, each.message) for each in results]
 
 
 @pytest.mark.parametrize("policy", [None, PlanPolicy(dependencies=True)], ids=["none", "dependencies"])

@@ -74,11 +74,11 @@ def test_a_result_and_its_event_carry_the_normalised_command(toolbox: Toolbox, s
 
 
 def test_a_stored_call_is_read_back_with_its_result(opened: Callable[[], SqliteStore]) -> None:
-    here, there = (Session(session_id="s", store=opened()) for _ in range(2))
+    here = Session(session_id="s", store=opened())
     toolbox = Toolbox(PlanningToolsSection(session=here).tools(), session=here)
     calls: list[tuple[str, Any]] = [("planning_setup_plan", {"objective": "Fix"}), ("planning_read_plan", {})]
     results = [toolbox.call(*each) for each in calls]
-    register_plan(there)
+    register_plan(there := Session(session_id="s", store=opened()))
     read = [call.result for call in there.select_all(ToolInvoked)]
     assert [(type(each), each.message) for each in read] == [(ToolResult, each.message) for each in results]
 

@@ -32,9 +32,7 @@ def asks(agent: Agent) -> list[AskToFinish]:
     return [event for event in events if isinstance(event, AskToFinish)]
 
 
-def test_an_agent_with_open_steps_is_held_back_so_often_and_then_let_go(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_an_agent_with_open_steps_is_held_back_so_often_and_then_let_go(snapshot: SnapshotAssertion) -> None:
     agent = Agent(PlanPolicy(finish_gate=2)).plans("A", "B", "C")
     agent.mark(2, "blocked")
     told = [agent.section.may_finish() for _ in range(4)]

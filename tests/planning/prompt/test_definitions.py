@@ -221,8 +221,7 @@ def test_parameters_that_contain_themselves_are_strict_for_openai() -> None:
 
 NARROW: list[tuple[Any, str]] = [
     *product(
-        ("openai", "openai-responses", "anthropic"),
-        ("WeatherAPI.com_Time_Zone_API", "repos/get", "x" * 65),
+        ("openai", "openai-responses", "anthropic"), ("WeatherAPI.com_Time_Zone_API", "repos/get", "x" * 65)
     ),
     *product(("gemini",), ("repos/get", "x" * 65, "7zip", "-x")),
 ]

@@ -123,7 +123,7 @@ def test_without_a_tool_the_section_is_disabled(tools: Any) -> None:
     assert (section.is_enabled(), section.body(), rendered(*tools)) == (False, "", "")
 
 
-def test_tools_come_in_any_form_in_which_they_are_declared() -> None:
+def test_tools_come_in_any_form_in_which_they_are_declared_and_a_registry_is_read_each_time() -> None:
     class Find(BaseTool):
         name = "find"
         description = "Find it."
@@ -136,17 +136,14 @@ def test_tools_come_in_any_form_in_which_they_are_declared() -> None:
 
     for declaration in (Find(), find, Tool("find", "Find it.", find)):
         assert ToolAwarenessSection(tools=[declaration]).body() == ToolAwarenessSection(tools=[Fake()]).body()
+    registry = ToolRegistry()
+    section = ToolAwarenessSection(tools=registry)
+    registry.register_tool(find)
+    assert section.body() == ToolAwarenessSection(tools=[Fake()]).body()
     spec = ToolSpec("find", {}, "found", "Find it.")
     assert ToolAwarenessSection(tools=[spec]).body().splitlines()[2] == (
         "- `find`: Find it. Arguments: query_type: , required; parameters: any value, required."
     )
-
-
-def test_a_registry_is_read_at_each_rendering() -> None:
-    registry = ToolRegistry()
-    section = ToolAwarenessSection(tools=registry)
-    registry.register_tool(Tool("find", "Find it.", lambda: None))
-    assert section.body() == ToolAwarenessSection(tools=[Fake()]).body()
 
 
 def test_a_tool_in_place_of_several_is_refused() -> None:

@@ -264,14 +264,15 @@ def test_a_call_inside_the_callers_own_transaction_is_a_part_of_it(tmp_path: Pat
     session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
     toolbox = Toolbox([*PlanningToolsSection(session=session).tools(), Tool("asend", "Send.", asend)])
 
+    calls: list[tuple[str, Any]] = [
+        ("planning_setup_plan", SETUP),
+        ("asend", ANN),
+        ("planning_mark_step", {}),
+    ]
+
     async def scene() -> list[str]:
         with session.transaction():
-            results = [
-                await toolbox.acall("planning_setup_plan", SETUP),
-                await toolbox.acall("asend", {"to": "Ann"}),
-                await toolbox.acall("planning_mark_step", {}),
-            ]
-        return [result.message for result in results]
+            return [(await toolbox.acall(*each)).message for each in calls]
 
     said = asyncio.run(asyncio.wait_for(scene(), 60))
     assert said[:2] == ["Plan set: S001. Next: S001 Reproduce it", "Sent to Ann"]

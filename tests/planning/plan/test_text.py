@@ -111,6 +111,8 @@ UNFITTED = [
 def test_a_text_is_fitted_to_one_line_with_a_sign_where_it_is_cut(snapshot: SnapshotAssertion) -> None:
     said = [f"{cut(ascii(text), 50)}\n    {fitted(text, TITLE)!r}\n" for text in UNFITTED]
     assert "\n".join(said) == snapshot
+    words = " b c" * 200
+    assert fitted("a" + " " * 9_999 + words, UNICODE.title) == fitted(f"a{words}", UNICODE.title)
 
 
 @pytest.mark.parametrize("text", ["ascii", "unicode"])

@@ -166,6 +166,8 @@ def test_a_call_whose_result_was_lost_is_made_again_unless_it_must_not_be_made_t
     with pytest.raises(KeyboardInterrupt):
         first.call("send", {"to": "Ann"}, context=by("1"))
     assert second.call("send", {"to": "Ann"}, context=by("1")).message == message
+    # A claim keeps its name, or a later release would make the call again.
+    assert [name for name, _ in store.claims("run-7")] == ["idempotency key 1"] * bool(options)
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -178,9 +178,10 @@ ONCE = {"mail": "1/minute"}
 
 
 def test_a_tool_asks_for_its_own_identifiers() -> None:
-    asking = tool(Mock(return_value="done"), requires_identifier=True, identifiers=("badge_number",))
-    assert through("call", asking, {"email": "a"}).input_request == "Could you give me your badge number?"
-    assert through("call", asking, {"badge_number": 7}).success
+    for names in (("badge_number",), "badge_number"):
+        asking = tool(Mock(return_value="done"), requires_identifier=True, identifiers=names)
+        assert through("call", asking, {"email": "a"}).input_request == "Could you give me your badge number?"
+        assert through("call", asking, {"badge_number": 7}).success
 
 
 COUNTED: list[BaseException] = [ValueError(), StorageUnavailable("x"), ToolTimeout("x")]

@@ -276,6 +276,9 @@ INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
          {"type": "string", "format": "email", "description": "matches ^a"}),
         ({"enum": [1, "a", None]},
          {"anyOf": [{"type": "integer", "enum": [1]}, {"type": "string", "enum": ["a"]}, {"type": "null"}]}),
+        ({"type": ["number", "string"], "enum": [1, 2.5, "a"]},
+         {"anyOf": [{"type": "number", "enum": [1, 2.5]}, {"type": "string", "enum": ["a"]}]}),
+        ({"type": "object", "anyOf": INTEGER_OR_TEXT}, {"type": "object", "anyOf": INTEGER_OR_TEXT}),
         ({"oneOf": INTEGER_OR_TEXT}, {"anyOf": INTEGER_OR_TEXT}),
     ],
 )  # fmt: skip

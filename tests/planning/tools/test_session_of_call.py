@@ -151,6 +151,9 @@ def test_a_toolbox_of_two_sessions_is_refused() -> None:
             r"make one Toolbox for each session$",
         ):
             Toolbox([*of_first[:3], *others[3:]])
+        registry, state = ToolRegistry([*of_first[:3], *others[3:]]), {"tool_calls": [{"tool": "other"}]}
+        (told,) = asyncio.run(execute_tools(state, registry=registry))["tool_results"].values()
+        assert told["error"] == "Unknown tool: other"
 
 
 def test_what_cannot_return_the_session_of_a_call_is_refused_where_it_is_given() -> None:

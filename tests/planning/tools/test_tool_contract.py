@@ -18,6 +18,7 @@ from tool_entries import NOW, SORRY, Look, safely
 import planning.prompt
 import planning.tools
 from planning.tools import BaseTool, Tool, Toolbox, ToolContext, ToolSpec, tool
+from planning.tools.context import AGENT
 from planning.tools.contract import ToolExample
 from planning.tools.errors import QueryTypeUnsupported, StorageUnavailable
 from planning.tools.guard import CircuitBreaker
@@ -32,6 +33,7 @@ from planning.tools.registry import (
     register_tool,
     validate_call,
 )
+from planning.tools.spec import as_name
 from session import Session
 
 
@@ -93,6 +95,7 @@ def test_a_context_is_a_copy_that_cannot_be_changed() -> None:
         context.values["trace_id"] = 3  # type: ignore[index]  # what is tested
     named = ToolContext(values=values, idempotency_key="k", agent="a")
     assert repr(named) == "ToolContext(session=None)"
+    assert [ToolContext.of(each, agent="b").agent for each in ({AGENT: "a"}, {})] == ["a", "b"]
 
 
 def test_each_schema_is_a_copy_with_the_examples() -> None:
@@ -128,7 +131,8 @@ def test_a_name_that_a_tool_cannot_have_is_refused_where_it_is_declared(snapshot
 @every_declaration
 @pytest.mark.parametrize("name", ["-", "WeatherAPI.com_Time_Zone_API", "repos/get.file", "x" * 128])
 def test_the_names_of_real_apis_are_names_of_tools(declared: Callable[[Any], Any], name: str) -> None:
-    assert declared(name).name == name
+    assert declared(name).name == name == as_name(name)
+    assert as_name("gr\u00f6\u00dfe 1:x" + "y" * 200) == "gr__e_1_x" + "y" * 119
 
 
 # Tools as classes: safe_execute always answers, and enforces what the class declares

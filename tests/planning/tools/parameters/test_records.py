@@ -168,6 +168,7 @@ REFUSED: list[tuple[Any, Any]] = [
     (Annotated[int, Field(multiple_of=3)], 4),
     (BETWEEN, 0),
     (Annotated[dict[str, int], Field(min_length=1)], {}),
+    (Annotated[dict[str, int], Field(max_length=1)], {"a": 1, "b": 2}),
     (Annotated[int, Field(ge=5)] | None, 1),
     (Cat | Dog, {}),
     (Cat | Dog, {"type": "cow"}),
@@ -268,7 +269,6 @@ class Optionally:
 PUBLISHED: list[tuple[Any, ...]] = [
     *((hint,) for hint in (Literal["z", "a"], Number, Letter | None, Literal["b", 1, "a"], int | str)),
     *((hint,) for hint in (Point, Point | None, int | None, Literal[1, None])),
-    (Annotated[dict[str, int], Field(min_length=1, max_length=2)],),
     *((hint, None) for hint in (
         int | None, list[int | None] | None, Optionally | None, list[Optionally] | None,
         dict[str, int | None] | None, int | str | None, Letter | None, Literal["a", None],

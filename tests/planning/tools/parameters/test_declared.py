@@ -223,8 +223,10 @@ def test_a_keyword_of_a_plain_schema_is_kept_to(snapshot: SnapshotAssertion) -> 
         ({"type": "array", "items": INTEGER}, {"a": '["1", 2.0]'}, {"a": [1, 2]}),
         ({"type": "array", "prefixItems": [INTEGER]}, {"a": ["1", "2"]}, {"a": [1, "2"]}),
         ({"type": "object", "additionalProperties": INTEGER}, {"a": {"x": "1"}}, {"a": {"x": 1}}),
+        ({"anyOf": [{"type": "object", "properties": {"b": INTEGER, "c": INTEGER}, "required": each}
+                    for each in (["b", "c"], ["b"])]}, {"a": {"b": "5"}}, {"a": {"b": 5}}),
     ],
-)
+)  # fmt: skip
 def test_arguments_are_taken_for_what_a_plain_schema_asks_for(
     field: dict[str, Any], sent: dict[str, Any], taken: dict[str, Any]
 ) -> None:

@@ -132,7 +132,7 @@ def line_of(text: object, limit: int = LONGEST_MESSAGE, kept: frozenset[str] = f
 
 def _rebuild(kind: type[ToolError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolError:
     """Restore a pickled error without its own constructor, whose arguments are not ``args``."""
-    error = kind.__new__(kind, *args)
+    error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(state)
     return error

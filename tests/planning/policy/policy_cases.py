@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, Toolbox
+from planning.errors import cut
 from planning.tools import tool
 from session import Session
 
@@ -29,6 +30,7 @@ class Agent:
         self.session = Session() if session is None else session
         self.section = PlanningToolsSection(session=self.session, policy=policy)
         self.toolbox = Toolbox([*self.section.tools(), tool(work), tool(broken)], session=self.session)
+        self.said: list[str] = []
 
     def plans(self, *steps: Any, is_approved: bool = True) -> Agent:
         assert self.call("setup_plan", objective="Ship it", initial_steps=list(steps)).startswith("Plan set")
@@ -39,7 +41,12 @@ class Agent:
     def call(self, name: str, /, **arguments: Any) -> str:
         known = self.toolbox.tools
         result = self.toolbox.call(name if name in known else f"planning_{name}", arguments)
+        self.said.append(f"> {name} {cut(ascii(arguments), 100)}\n{result.message}\n")
         return result.message
+
+    def conversation(self) -> str:
+        """What the agent has called and read."""
+        return "\n".join(self.said)
 
     def call_in(self, is_async: bool, name: str, arguments: dict[str, Any]) -> str:
         """A call in plain or in async code."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -20,10 +19,8 @@ from planning import (
     ClearPlan,
     MarkStep,
     NewPlanStep,
-    Plan,
     PlanningToolsSection,
     PlanPolicy,
-    PlanStep,
     RejectPlan,
     RemoveStep,
     SetupPlan,
@@ -36,6 +33,7 @@ from planning import (
 )
 from planning.plan.commands import MarkSteps
 from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.plan.model import Plan, PlanStep
 from planning.suite.events import framework
 from planning.tools import Tool
 from session import Session, Snapshot, append
@@ -45,13 +43,15 @@ WAITS = "work was not called: the plan waits for approval; end your turn and ask
 PARENT = "work was not called: the plan of the parent session is not approved; end your turn and say so"
 
 
+@pytest.fixture
+def process(opened: Callable[..., SqliteStore]) -> Callable[..., Session]:
+    """Opens the session of the store, as each process does for itself."""
+    return lambda **options: Session(store=opened(**options), session_id="s")
+
+
 @pytest.fixture(params=["memory", "store"])
-def session(request: pytest.FixtureRequest, store_file: Path) -> Any:
-    if request.param == "memory":
-        yield Session()
-        return
-    with closing(SqliteStore(store_file)) as store:
-        yield Session(store=store, session_id="s")
+def session(request: pytest.FixtureRequest, process: Callable[..., Session]) -> Session:
+    return Session() if request.param == "memory" else process()
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -77,14 +77,13 @@ def test_a_decision_from_elsewhere_holds_the_very_next_call(
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_text_is_verified_for_a_step_that_another_process_has_just_added(
-    store_file: Path, *, is_async: bool
+    process: Callable[..., Session], *, is_async: bool
 ) -> None:
     policy = PlanPolicy(evidence="required", verify=lambda _step, _text: True)
-    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
-        here, there = (Agent(policy, Session(store=store, session_id="s")) for store in (one, other))
-        there.plans("A")
-        done = {"step_id": 1, "status": "done", "evidence": ["seen"]}
-        assert here.call_in(is_async, "planning_mark_step", done) == "S001 done. Plan completed."
+    here, there = Agent(policy, process()), Agent(policy, process())
+    there.plans("A")
+    done = {"step_id": 1, "status": "done", "evidence": ["seen"]}
+    assert here.call_in(is_async, "planning_mark_step", done) == "S001 done. Plan completed."
 
 
 CHANGED = (
@@ -100,34 +99,31 @@ CHANGED = (
     ],
 )
 def test_another_process_may_write_while_evidence_is_verified(
-    store_file: Path, command: AddStep | UpdateStep, message: str
+    process: Callable[..., Session], command: AddStep | UpdateStep, message: str
 ) -> None:
-    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file, timeout=0)) as other:
-        elsewhere = Agent(None, Session(store=other, session_id="s")).session
+    here, elsewhere = process(), Agent(None, process(timeout=0)).session
 
-        def verify(_step: PlanStep, _text: str) -> bool:
-            elsewhere.dispatch(command)
-            return True
+    def verify(_step: PlanStep, _text: str) -> bool:
+        elsewhere.dispatch(command)
+        return True
 
-        policy = PlanPolicy(evidence="required", verify=verify)
-        assert Agent(policy, Session(store=one, session_id="s")).plans("A").mark(1, "done", "seen") == message
-        elsewhere.refresh()
-        assert elsewhere.history()[-2].events[0] == command
+    policy = PlanPolicy(evidence="required", verify=verify)
+    assert Agent(policy, here).plans("A").mark(1, "done", "seen") == message
+    elsewhere.refresh()
+    assert elsewhere.history()[-2].events[0] == command
 
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize(("policy", "times"), [({"approval": True}, 0), ({"dependencies": True}, 1)])
 def test_work_that_waits_for_approval_never_runs_when_the_gate_cannot_read_the_store(
-    store_file: Path, policy: dict[str, Any], times: int, *, is_async: bool
+    process: Callable[..., Session], policy: dict[str, Any], times: int, *, is_async: bool
 ) -> None:
-    ran = list[int]()
-    with closing(SqliteStore(store_file)) as store:
-        session = Session(store=store, session_id="s")
-        Agent(PlanPolicy(**policy), session).plans("A")
-        act = tool(name="act", description="Act.")(lambda: ran.append(1))
-        box = Toolbox([act], session=session)
-        store.delete("s")
-        result = asyncio.run(box.acall("act", {})) if is_async else box.call("act", {})
+    ran, session = list[int](), process()
+    Agent(PlanPolicy(**policy), session).plans("A")
+    box = Toolbox([tool(name="act", description="Act.")(lambda: ran.append(1))], session=session)
+    assert session.store is not None
+    session.store.delete("s")
+    result = asyncio.run(box.acall("act", {})) if is_async else box.call("act", {})
     assert (result.success, result.code, ran) == (False, "storage", [1] * times)
     away = "act cannot reach its data now. Try again later, or continue without it."
     assert (result.message == away) is (times == 0)
@@ -189,26 +185,15 @@ def test_a_call_before_the_first_plan_is_no_evidence_whoever_makes_the_plan(sess
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_call_that_began_before_its_step_is_no_evidence(session: Session, *, is_async: bool) -> None:
     agent = Agent(PlanPolicy(evidence="required"), session).plans("A", "B")
-    begun, go_on = threading.Event(), threading.Event()
 
     def slow() -> str:
-        """Wait."""
-        begun.set()
-        assert go_on.wait(20)
+        """Begin steps while it runs."""
+        assert agent.mark(1, "in_progress") == "S001 in_progress."
+        assert agent.call("add_step", steps=["C"]) == "Added S003."
         return "fine"
 
     box = Toolbox([tool(slow)], session=session)
-
-    def run() -> None:
-        asyncio.run(box.acall("slow", {})) if is_async else box.call("slow", {})
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    assert begun.wait(20)
-    assert agent.mark(1, "in_progress") == "S001 in_progress."
-    assert agent.call("add_step", steps=["C"]) == "Added S003."
-    go_on.set()
-    thread.join()
+    assert (asyncio.run(box.acall("slow", {})) if is_async else box.call("slow", {})).success
     for step_id in ("S001", "S003"):
         assert agent.mark(step_id, "done", "C1") == (
             f"Refused, nothing changed. C1 (slow) was made before {step_id} began; call a tool that does the "
@@ -269,53 +254,49 @@ def test_a_plan_that_was_there_before_the_policy_is_followed_from_now_on(session
     assert facts is not None and (facts.highest, facts.began["S004"]) == (4, 1)
 
 
-def test_a_process_without_the_policy_reads_and_changes_what_it_keeps(store_file: Path) -> None:
-    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
-        agent = Agent(EVERYTHING, Session(store=one, session_id="s")).plans(
-            "A", {"title": "B", "depends_on": ["1"]}
-        )
-        agent.call("work")
-        agent.mark(1, "done", "C1")
-        reader = Session(store=other, session_id="s")
-        register_plan(reader)
-        assert plan_to_dict(reader) == plan_to_dict(agent.session)
-        assert reader.select_all(EvidenceCall) == agent.session.select_all(EvidenceCall)
-        reader.dispatch(MarkStep("S001", "pending"))
-        agent.session.refresh()
-        facts = agent.session.select_latest(PlanFacts)
-        assert facts is not None and facts.proofs == {}
-        again = Session()
-        register_plan(again)
-        again.rollback(Snapshot.from_json(agent.session.snapshot().to_json()))
-        assert plan_to_dict(again) == plan_to_dict(agent.session)
+def test_a_process_without_the_policy_reads_and_changes_what_it_keeps(
+    process: Callable[..., Session],
+) -> None:
+    agent = Agent(EVERYTHING, process()).plans("A", {"title": "B", "depends_on": ["1"]})
+    agent.call("work")
+    agent.mark(1, "done", "C1")
+    register_plan(reader := process())
+    assert plan_to_dict(reader) == plan_to_dict(agent.session)
+    assert reader.select_all(EvidenceCall) == agent.session.select_all(EvidenceCall)
+    reader.dispatch(MarkStep("S001", "pending"))
+    agent.session.refresh()
+    facts = agent.session.select_latest(PlanFacts)
+    assert facts is not None and facts.proofs == {}
+    register_plan(again := Session())
+    again.rollback(Snapshot.from_json(agent.session.snapshot().to_json()))
+    assert plan_to_dict(again) == plan_to_dict(agent.session)
 
 
-def test_what_a_tool_publishes_within_a_framework_is_there_once_after_a_restart(store_file: Path) -> None:
-    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
-        session, there = (Session(session_id="s", store=store) for store in (one, other))
-        for each in (session, there):
-            register_plan(each, EVERYTHING)
-            each.register_reducer(Kept, append)
-        keep = Tool("keep", "Keep a text.", Kept, publishes="value")
-        running = framework.set(("s", "thread 1", "checkpoint 1"))
-        try:
-            for text in ("a", "b"):
-                assert Toolbox([keep], session=session).call("keep", {"text": text}).success
-        finally:
-            framework.reset(running)
-        assert there.refresh() == 2
-        assert session.select_all(Kept) == there.select_all(Kept) == (Kept("a"), Kept("b"))
-        assert [there.at(version).select_all(Kept) for version in (0, 1)] == [(), (Kept("a"),)]
+def test_what_a_tool_publishes_within_a_framework_is_there_once_after_a_restart(
+    process: Callable[..., Session],
+) -> None:
+    session, there = process(), process()
+    for each in (session, there):
+        register_plan(each, EVERYTHING)
+        each.register_reducer(Kept, append)
+    keep = Tool("keep", "Keep a text.", Kept, publishes="value")
+    running = framework.set(("s", "thread 1", "checkpoint 1"))
+    try:
+        for text in ("a", "b"):
+            assert Toolbox([keep], session=session).call("keep", {"text": text}).success
+    finally:
+        framework.reset(running)
+    assert there.refresh() == 2
+    assert session.select_all(Kept) == there.select_all(Kept) == (Kept("a"), Kept("b"))
+    assert [there.at(version).select_all(Kept) for version in (0, 1)] == [(), (Kept("a"),)]
 
 
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
         ({"dependencies": True}, "S002 depends on S001, which is not done; do S001 first"),
-        (
-            {"most_in_progress": 1},
-            "at most 1 step may be in progress; mark S003 done, blocked or pending first",
-        ),
+        ({"most_in_progress": 1},
+         "at most 1 step may be in progress; mark S003 done, blocked or pending first"),
     ],
 )  # fmt: skip
 def test_the_host_keeps_to_the_order_too_and_a_report_need_not(policy: dict[str, Any], message: str) -> None:

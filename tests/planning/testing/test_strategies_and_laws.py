@@ -15,18 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planning import (
-    AddStep,
-    ClearPlan,
-    MarkStep,
-    Plan,
-    PlanningToolsSection,
-    PlanStep,
-    SetupPlan,
-    Toolbox,
-    UpdateStep,
-)
-from planning.plan.commands import Command
+from planning import Plan, PlanningToolsSection, PlanStep, Toolbox
+from planning.plan.commands import AddStep, ClearPlan, Command, MarkStep, SetupPlan, UpdateStep
 from planning.testing import check_plan_laws
 from planning.testing.strategies import any_plans, commands, histories, plans
 from session import Session, select_latest

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
-from contextlib import closing
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -151,14 +149,14 @@ def test_a_call_that_was_never_made_is_not_said_to_have_taken_effect(
     assert [each.args[0]["to"] for each in send.call_args_list] == ["Ann", "Bob", "Ann"]
 
 
-def test_private_arguments_are_compared_and_not_stored(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
+def test_private_arguments_are_compared_and_not_stored(
+    tmp_path: Path, opened: Callable[[], SqliteStore]
+) -> None:
     tool, made = counting(returns_private_data=True)
 
     def send(to: str) -> str:
-        with closing(SqliteStore(path)) as store:
-            session = Session(session_id="run-7", store=store)
-            return call(Toolbox([tool], session=session), "send", {"to": to}).message
+        session = Session(session_id="run-7", store=opened())
+        return call(Toolbox([tool], session=session), "send", {"to": to}).message
 
     refused = (
         "send was not called: it repeats an earlier call, whose private result is not kept. Make a new call "
@@ -177,24 +175,13 @@ def test_the_events_of_a_guess_have_its_key_as_plain_text() -> None:
     assert (type(event.idempotency_key), len(str(event.idempotency_key))) == (str, 71)
 
 
-@pytest.mark.parametrize(
-    ("turn", "call_id"), [(None, "call_0"), ("", "call_0"), ("t", None), ("t", ""), ("t", 5)]
-)
-def test_what_has_no_name_has_no_key(turn: str | None, call_id: object) -> None:
-    assert guessed_key(turn, call_id) is None
-
-
-def test_stores_keep_the_name_that_the_event_had_first(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
-    with closing(SqliteStore(path)) as store:
-        box = planned(Session(session_id="run-7", store=store))
-        for status in ("in_progress", "blocked"):
-            box.call(*mark(status), context=guess())
-    assert b"planning.tools.repeats:RepeatedIds" in path.read_bytes()
-    with closing(SqliteStore(path)) as store:
-        session = Session(session_id="run-7", store=store)
-        planned(session)
-        assert session.select_latest(RepeatedIds) is not None
+def test_stores_keep_the_name_that_the_event_had_first(path: Path, opened: Callable[[], SqliteStore]) -> None:
+    for status in ("in_progress", "blocked"):
+        planned(Session(session_id="run-7", store=opened())).call(*mark(status), context=guess())
+    assert b"planning.tools.repeats:RepeatedIds" in Path(f"{path}-wal").read_bytes()
+    session = Session(session_id="run-7", store=opened())
+    planned(session)
+    assert session.select_latest(RepeatedIds) is not None
 
 
 # Calls of one turn: the key of each, and the order in which they run
@@ -215,6 +202,8 @@ IDS = [f"c{number}" for number in range(8)]
 def test_a_call_has_a_key_if_its_turn_has_a_name_and_no_other_call_its_id(
     name: str | None, calls: list[str], has_key: bool
 ) -> None:
+    nameless: list[Any] = [None, "", 5]
+    assert [guessed_key("turn", each) for each in nameless] == [None] * 3
     assert Turn(name, calls).key_of("a") == (guessed_key("turn", "a") if has_key else None)
 
 
@@ -233,22 +222,6 @@ def test_threads_run_in_order_of_their_calls() -> None:
         run_in(order, IDS[place], IDS[:place], done)
 
     in_threads([partial(run, place) for place in reversed(range(len(IDS)))])
-    assert done == IDS
-
-
-def test_tasks_run_in_order_of_their_calls() -> None:
-    order, done = TurnOrder(), list[str]()
-
-    async def run(place: int) -> None:
-        with order.place_of("turn", IDS[place], IDS[:place]) as pauses:
-            for seconds in pauses:
-                await asyncio.sleep(seconds)
-            done.append(IDS[place])
-
-    async def main() -> None:
-        await asyncio.gather(*map(run, reversed(range(len(IDS)))))
-
-    asyncio.run(main())
     assert done == IDS
 
 

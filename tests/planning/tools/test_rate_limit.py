@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from math import ceil
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from tool_entries import Clock, in_threads
 
 from planning.tools.errors import RateLimitExceeded, StorageUnavailable
@@ -23,35 +23,27 @@ def refusal(limiter: RateLimiter, key: str = "email_send") -> tuple[str, float] 
     return None
 
 
-@pytest.mark.parametrize(
-    ("rate", "calls"),
-    [
-        # The window moves with each call.
-        ("2/minute", [(0,), (40,), (19.75, "2 per 1 minute", 0.25), (0.5,), (0, "2 per 1 minute", 39.75)]),
-        # A refused call does not count.
-        ("1/minute", [(0,), *((15, "1 per 1 minute", left) for left in (45, 30, 15)), (15.5,)]),
-        # Of several limits the first that refuses is named.
-        ("2/minute; 1/second", [(0,), (0, "1 per 1 second", 1), (1.5, "2 per 1 minute", 58.5)]),
-        # A limit that stands twice counts a call once.
-        ("2/minute; 2 per minute", [(0,), (0,), (0, "2 per 1 minute", 60)]),
-        # A key without a rate has the default.
-        (None, [*[(0,)] * 60, (0, "60 per 1 minute", 60)]),
-    ],
-)
+SCHEDULES: list[tuple[str | None, list[float]]] = [
+    ("2/minute", [0, 40, 19.75, 0.5, 0]),  # the window moves with each call
+    ("1/minute", [0, 15, 15, 15, 15.5]),  # a refused call does not count
+    ("2/minute; 1/second", [0, 0, 1.5]),  # of several limits the first that refuses is named
+    ("2/minute; 2 per minute", [0, 0, 0]),  # a limit that stands twice counts a call once
+    (None, [0] * 61),  # a key without a rate has the default
+]
+
+
 def test_a_call_over_the_limit_is_refused_with_when_to_try_again(
-    rate: str | None, calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    clock = Clock()
+    clock, said = Clock(), []
     monkeypatch.setattr(time, "time", clock)
-    limiter = RateLimiter({"other": "1/day"} if rate is None else {"email_send": rate})
-    for later, *over in calls:
-        clock.now += later
-        expected = None
-        if over:
-            limit, wait = over
-            again = f"try again in {ceil(wait)} s, or continue without it"
-            expected = f"email_send is limited to {limit}; {again}", wait
-        assert refusal(limiter) == expected
+    for rate, calls in SCHEDULES:
+        limiter = RateLimiter({"other": "1/day"} if rate is None else {"email_send": rate})
+        said.append(f"{rate}")
+        for later in calls:
+            clock.now += later
+            said.append(f"    after {later} s: {refusal(limiter) or 'passes'}")
+    assert "\n".join(said) == snapshot
 
 
 def test_keys_count_apart() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +11,7 @@ import pytest
 import redis
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
-from tool_entries import through
 
-from planning.tools import Tool
 from planning.tools.errors import RateLimitExceeded
 from planning.tools.rate_limit import RateLimiter
 
@@ -52,19 +49,3 @@ def test_a_limit_holds_across_two_machines(url: str) -> None:
         seconds, _, rest = end.partition(" ")
         assert 1 <= int(seconds) <= 60
         assert rest == "s, or continue without it"
-
-
-def test_async_code_asks_the_server_in_a_thread(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    limiter = RateLimiter({"mail": "1/minute"}, storage=url)
-    threads: list[int] = []
-    hit = RateLimiter.hit
-
-    def watched(self: RateLimiter, key: str) -> None:
-        threads.append(threading.get_ident())
-        hit(self, key)
-
-    monkeypatch.setattr(RateLimiter, "hit", watched)
-    tool = Tool("t", "T.", int, rate_limit_key="mail")
-    assert [through("acall", tool, limiter=limiter).code for _ in "ab"] == [None, "rate_limit"]
-    assert len(threads) == 2
-    assert threading.get_ident() not in threads

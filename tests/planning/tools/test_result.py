@@ -15,6 +15,7 @@ import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 from tool_entries import NOW, Answer, in_async, made, piped, raising, returning, safely, through, told
 
 from planning import MarkStep, Plan
@@ -60,37 +61,25 @@ ENDLESS: list[Any] = [1]
 ENDLESS.append({"again": ENDLESS})
 
 
-@pytest.mark.parametrize(
-    ("value", "plain"),
-    [
-        (None, None),
-        (MarkStep("S001", "done"), {"step_id": "S001", "status": "done", "note": None}),
-        (Point(1, (2, 3)), {"x": 1, "parts": [2, 3]}),
-        (
-            {1: Colour.RED, "at": datetime(2026, 1, 2, tzinfo=UTC)},
-            {"1": "red", "at": "2026-01-02 00:00:00+00:00"},
-        ),
-        (frozenset({1.5}), [1.5]),
-        (
-            [timedelta(0), timedelta(days=1), timedelta(seconds=-90)],
-            ["0:00:00", "1 day, 0:00:00", "-0:01:30"],
-        ),
-        ([Struct(), Array()], [{"row": 1, "cells": ["a"]}, [1, 0.5]]),
-        (ENDLESS, [1, {"again": "... (cut: contains itself)"}]),
-        ([Word("x"), Stubborn(), Plan], ["x", "<Stubborn>", "<class 'planning.plan.model.Plan'>"]),
-    ],
-)
-def test_a_result_becomes_plain_data(value: Any, plain: Any) -> None:
-    result = ToolResult(True, "ok", value, elapsed=0.5)
-    empty = dict.fromkeys(("error", "user_message"))
-    assert result.to_dict() == {"success": True, "message": "ok", "value": plain, **empty, "elapsed": 0.5}
-    assert json.loads(json.dumps(result.to_dict()))["value"] == plain
+VALUES: list[Any] = [
+    *(None, MarkStep("S001", "done"), Point(1, (2, 3)), frozenset({1.5}), ENDLESS),
+    {1: Colour.RED, "at": datetime(2026, 1, 2, tzinfo=UTC)},
+    [timedelta(0), timedelta(days=1), timedelta(seconds=-90)],
+    [Struct(), Array()],
+    [Word("x"), Stubborn(), Plan],
+]
 
 
-def test_text_of_a_kind_of_its_own_is_plain_text_and_a_message_that_cannot_be_read_names_its_type() -> None:
+def test_a_result_becomes_plain_data(snapshot: SnapshotAssertion) -> None:
+    said = []
+    for value in VALUES:
+        told = ToolResult(True, "ok", value, elapsed=0.5).to_dict()
+        assert json.loads(json.dumps(told)) == told
+        said.append(repr(told))
+    assert "\n".join(said) == snapshot
     stubborn: Any = Stubborn()
-    result = ToolResult(True, stubborn, Word("x"))
-    assert (result.message, type(result.to_dict()["value"])) == ("<Stubborn>", str)
+    named = ToolResult(True, stubborn, Word("x"))  # a text of a kind of its own is plain text
+    assert (named.message, type(named.to_dict()["value"])) == ("<Stubborn>", str)
 
 
 def test_a_result_shows_what_is_in_it_and_a_private_one_does_not() -> None:
@@ -247,47 +236,30 @@ def executed(outcome: Any) -> ToolResult:
     return through("call", Answer(outcome))
 
 
-@pytest.mark.parametrize(
-    ("more", "message", "user_message"),
-    [
-        ({"data": {"a": 1}, "user_message": "Seen."}, '{"a":1}', "Seen."),
-        ({}, "Done.", None),
-    ],
-)
-def test_an_outcome_that_says_success_is_its_data(
-    more: dict[str, Any], message: str, user_message: str | None
+ASKS = {"success": False, "needs_user_input": True, "input_request": "Who?"}
+OUTCOMES: list[dict[str, Any]] = [
+    {"success": True, "data": {"a": 1}, "user_message": "Seen."},
+    {"success": True},
+    {"success": False, "error": "no luck", "user_message": "Sorry."},
+    {"success": False, "data": 1},
+    {"success": False, "error": " "},
+    {"success": False, "error": "x", "needs_user_input": True},
+    {"success": False, "error": "x", "input_request": "Who?"},
+    ASKS,
+    {**ASKS, "code": "storage"},
+]
+
+
+def test_an_outcome_is_a_success_a_failure_in_its_own_words_or_a_question(
+    snapshot: SnapshotAssertion,
 ) -> None:
-    result = executed({"success": True, **more})
-    assert told(result) == (True, message, more.get("data"), None, user_message, None)
-
-
-@pytest.mark.parametrize("is_executed", [False, True])
-@pytest.mark.parametrize(
-    ("more", "error", "user_message"),
-    [
-        ({"error": "no luck", "user_message": "Sorry."}, "no luck", "Sorry."),
-        ({"data": 1}, "t reported a failure", None),
-        ({"error": " "}, "t reported a failure", None),
-        ({"error": "x", "needs_user_input": True}, "x", None),
-        ({"error": "x", "input_request": "Who?"}, "x", None),
-    ],
-)
-def test_a_reported_failure_is_a_failure_with_its_own_words(
-    more: dict[str, Any], error: str, user_message: str | None, is_executed: bool
-) -> None:
-    outcome = {"success": False, **more}
-    result = executed(outcome) if is_executed else call(outcome)
-    value = outcome.get("data") if is_executed else outcome
-    assert told(result) == (False, error, value, error, user_message, ErrorKind.TOOL)
-    assert (result.cause, result.needs_user_input) == (error, False)
-
-
-@pytest.mark.parametrize("is_executed", [False, True])
-@pytest.mark.parametrize(("code", "kind"), [({}, "needs_user_input"), ({"code": "storage"}, "storage")])
-def test_a_reported_question_waits_for_the_user(code: dict[str, str], kind: str, is_executed: bool) -> None:
-    outcome = {"success": False, "needs_user_input": True, "input_request": "Who?", **code}
-    result = executed(outcome) if is_executed else call(outcome)
-    assert (result.code, result.needs_user_input, result.input_request) == (kind, True, "Who?")
+    said = []
+    for outcome in OUTCOMES:
+        said.append(f"{outcome}")
+        for way, result in (("execute()", executed(outcome)), ("a function", call(outcome))):
+            asked = (result.cause, result.needs_user_input, result.input_request)
+            said.append(f"    {way}: {', '.join(map(repr, (*told(result), *asked)))}")
+    assert "\n".join(said) == snapshot
 
 
 class Ambiguous:

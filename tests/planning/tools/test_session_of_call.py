@@ -45,18 +45,25 @@ SOURCES: dict[str, Callable[[], Any]] = {
 }
 
 
+POLICIES = [None, PlanPolicy(dependencies=True), PlanPolicy(evidence="required", verify=lambda *_: True)]
+
+
 @pytest.mark.parametrize("reason", SOURCES)
-@pytest.mark.parametrize("index", [5, 6])  # reading the plan, and a tool of the host
-def test_without_a_session_every_door_refuses_in_the_same_words(index: int, reason: str) -> None:
+@pytest.mark.parametrize("policy", POLICIES, ids=["none", "dependencies", "verify"])
+@pytest.mark.parametrize("index", [3, 5, 6])  # marking a step, reading the plan, and a tool of the host
+def test_without_a_session_every_door_refuses_in_the_same_words(
+    index: int, policy: PlanPolicy | None, reason: str
+) -> None:
     source: Any = SOURCES[reason]
-    tool = [*PlanningToolsSection(session=source).tools(), SLOW][index]
+    tool = [*PlanningToolsSection(session=source, policy=policy).tools(), SLOW][index]
+    arguments = {"step_id": "S001", "status": "done"} if index == 3 else {}
     for entry in ("call", "acall"):
-        result = through(entry, tool, {}, source)
+        result = through(entry, tool, arguments, source)
         message = f"{tool.name} was not called: {reason}"
         assert (result.success, result.code, result.message) == (False, "bad_context", message)
     for entry in ("invoke", "ainvoke"):
         with pytest.raises(ToolError) as caught:
-            through(entry, tool, {}, source)
+            through(entry, tool, arguments, source)
         assert str(caught.value) == reason
 
 
@@ -144,24 +151,18 @@ def test_a_toolbox_of_two_sessions_is_refused() -> None:
             r"make one Toolbox for each session$",
         ):
             Toolbox([*of_first[:3], *others[3:]])
+        registry, state = ToolRegistry([*of_first[:3], *others[3:]]), {"tool_calls": [{"tool": "other"}]}
+        (told,) = asyncio.run(execute_tools(state, registry=registry))["tool_results"].values()
+        assert told["error"] == "Unknown tool: other"
 
 
-@pytest.mark.parametrize(
-    ("take", "source"),
-    [
-        *product((lambda source: Toolbox([], session=source), planning_tools), ("run-7", Session)),
-        *(
-            (lambda source: PlanningToolsSection(session=source), source)
-            for source in ("run-7", Session, None)
-        ),
-    ],
-)
-def test_what_cannot_return_the_session_of_a_call_is_refused_where_it_is_given(
-    take: Callable[[Any], Any], source: Any
-) -> None:
-    with pytest.raises(TypeError) as caught:
-        take(source)
-    assert str(caught.value) == f"session must be a Session or return one, got {source!r}"
+def test_what_cannot_return_the_session_of_a_call_is_refused_where_it_is_given() -> None:
+    section = lambda source: PlanningToolsSection(session=source)  # noqa: E731 - as the two others
+    takers: list[Any] = [lambda source: Toolbox([], session=source), planning_tools, section]
+    for take, source in [*product(takers, ("run-7", Session)), (section, None)]:
+        with pytest.raises(TypeError) as caught:
+            take(source)
+        assert str(caught.value) == f"session must be a Session or return one, got {source!r}"
 
 
 def test_a_bound_tool_records_its_refusals_however_it_is_called(session: Session) -> None:
@@ -204,25 +205,14 @@ def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
 # In async code nothing that a call does with a store happens in the thread of the event loop
 
 MARK = {"step_id": "S001", "status": "done"}
-EVERY_CALL: list[tuple[str, object, Mapping[str, Any]]] = [
-    ("planning_setup_plan", SETUP, {}),
-    ("planning_mark_step", MARK, {"call_id": "1"}),
-    ("planning_mark_step", MARK, {"call_id": "1"}),
-    ("planning_mark_step", {**MARK, "status": "ended"}, {}),
-    ("planning_mark_step", "{no json", {}),
-    ("planning_read_plan", {}, {}),
-    ("nobody", {}, {}),
-    ("nobody", {}, {"call_id": "2"}),
-    ("send", {"to": "Ann"}, {"call_id": "3"}),
-    ("send", {"to": "Ann"}, {"call_id": "3"}),
-    ("send", {}, {}),
-    ("asend", {"to": "Ann"}, {"call_id": "4"}),
-    ("once", {"to": "Ann"}, {"call_id": "5"}),
-    ("private", {"to": "Ann"}, {"call_id": "6"}),
-    ("private", {"to": "Ann"}, {"call_id": "6"}),
-    ("fail", {}, {}),
-    ("send", {"to": "Ann"}, {"call_id": ["no id"]}),
-]
+ANN = {"to": "Ann"}
+EVERY_CALL: list[tuple[str, object, object]] = [  # with the key of each
+    ("planning_setup_plan", SETUP, None), ("planning_read_plan", {}, None), ("nobody", {}, "0"),
+    *[("planning_mark_step", MARK, "1")] * 2,
+    *(("planning_mark_step", wrong, None) for wrong in ({**MARK, "status": "ended"}, "{no json")),
+    *[("send", ANN, "2")] * 2, ("send", {}, None), ("send", ANN, ["no key"]),
+    ("asend", ANN, "3"), ("once", ANN, "4"), *[("private", ANN, "5")] * 2, ("fail", {}, None),
+]  # fmt: skip
 
 
 class Watched(SqliteStore):
@@ -262,9 +252,10 @@ def test_no_call_of_any_kind_uses_the_store_in_the_thread_of_the_event_loop(
 
     async def scene() -> list[bool]:
         found = []
-        for name, arguments, context in EVERY_CALL:
+        for name, arguments, key in EVERY_CALL:
             store.threads.clear()
-            await toolbox.acall(name, arguments, context=context)  # type: ignore[arg-type]  # as a model may send it
+            given: Any = arguments
+            await toolbox.acall(name, given, context={"idempotency_key": key})
             found.append(threading.get_ident() not in store.threads)
         return found
 
@@ -276,14 +267,15 @@ def test_a_call_inside_the_callers_own_transaction_is_a_part_of_it(tmp_path: Pat
     session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
     toolbox = Toolbox([*PlanningToolsSection(session=session).tools(), Tool("asend", "Send.", asend)])
 
+    calls: list[tuple[str, Any]] = [
+        ("planning_setup_plan", SETUP),
+        ("asend", ANN),
+        ("planning_mark_step", {}),
+    ]
+
     async def scene() -> list[str]:
         with session.transaction():
-            results = [
-                await toolbox.acall("planning_setup_plan", SETUP),
-                await toolbox.acall("asend", {"to": "Ann"}),
-                await toolbox.acall("planning_mark_step", {}),
-            ]
-        return [result.message for result in results]
+            return [(await toolbox.acall(*each)).message for each in calls]
 
     said = asyncio.run(asyncio.wait_for(scene(), 60))
     assert said[:2] == ["Plan set: S001. Next: S001 Reproduce it", "Sent to Ann"]

@@ -17,27 +17,23 @@ from tool_entries import NOW, SORRY, Look, safely
 
 import planning.prompt
 import planning.tools
-from planning.tools import (
-    BaseTool,
-    QueryTypeUnsupported,
-    StorageUnavailable,
-    Tool,
-    Toolbox,
-    ToolContext,
+from planning.tools import BaseTool, Tool, Toolbox, ToolContext, ToolSpec, tool
+from planning.tools.context import AGENT
+from planning.tools.contract import ToolExample
+from planning.tools.errors import QueryTypeUnsupported, StorageUnavailable
+from planning.tools.guard import CircuitBreaker
+from planning.tools.rate_limit import RateLimiter
+from planning.tools.registry import (
     ToolRegistry,
-    ToolSpec,
+    default_registry,
     get_all_tools,
     get_tool,
     get_tool_descriptions,
     initialize_tools,
     register_tool,
-    tool,
     validate_call,
 )
-from planning.tools.contract import ToolExample
-from planning.tools.guard import CircuitBreaker
-from planning.tools.rate_limit import RateLimiter
-from planning.tools.registry import default_registry
+from planning.tools.spec import as_name
 from session import Session
 
 
@@ -99,6 +95,7 @@ def test_a_context_is_a_copy_that_cannot_be_changed() -> None:
         context.values["trace_id"] = 3  # type: ignore[index]  # what is tested
     named = ToolContext(values=values, idempotency_key="k", agent="a")
     assert repr(named) == "ToolContext(session=None)"
+    assert [ToolContext.of(each, agent="b").agent for each in ({AGENT: "a"}, {})] == ["a", "b"]
 
 
 def test_each_schema_is_a_copy_with_the_examples() -> None:
@@ -118,31 +115,24 @@ DECLARED: dict[str, Callable[[Any], Any]] = {
 every_declaration = pytest.mark.parametrize("declared", DECLARED.values(), ids=DECLARED)
 
 
-@every_declaration
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("two words", "'two words'"),
-        ("look\n", "'look\\n'"),
-        ("files:read", "'files:read'"),
-        ("gr\u00f6\u00dfe", "'gr\\xf6\\xdfe'"),
-        ("x" * 129, f"'{'x' * 37}...'"),
-    ],
-)
-def test_a_name_that_a_tool_cannot_have_is_refused_where_it_is_declared(
-    declared: Callable[[Any], Any], name: str, shown: str
-) -> None:
-    with pytest.raises(ValueError) as caught:
-        declared(name)
-    assert str(caught.value) == (
-        f"{shown} cannot be a tool's name: use 1 to 128 letters, digits, _, -, . and /"
-    )
+def test_a_name_that_a_tool_cannot_have_is_refused_where_it_is_declared(snapshot: SnapshotAssertion) -> None:
+    def refusals(declared: Callable[[Any], Any]) -> str:
+        said = []
+        for name in ("two words", "look\n", "files:read", "gr\u00f6\u00dfe", "x" * 129):
+            with pytest.raises(ValueError) as caught:
+                declared(name)
+            said.append(str(caught.value))
+        return "\n".join(said)
+
+    (told,) = {refusals(declared) for declared in DECLARED.values()}
+    assert told == snapshot
 
 
 @every_declaration
 @pytest.mark.parametrize("name", ["-", "WeatherAPI.com_Time_Zone_API", "repos/get.file", "x" * 128])
 def test_the_names_of_real_apis_are_names_of_tools(declared: Callable[[Any], Any], name: str) -> None:
-    assert declared(name).name == name
+    assert declared(name).name == name == as_name(name)
+    assert as_name("gr\u00f6\u00dfe 1:x" + "y" * 200) == "gr__e_1_x" + "y" * 119
 
 
 # Tools as classes: safe_execute always answers, and enforces what the class declares
@@ -178,30 +168,23 @@ class Closed(UserDict[str, Any]):
         raise ValueError("no")
 
 
-@pytest.mark.parametrize(
-    ("context", "reason"),
-    [
-        *((each, f"must be a dict, got {type(each).__name__}") for each in (5, "trace", ["id"], object)),
-        (Closed(), "cannot be read: a Closed"),
-    ],
-)
-def test_a_context_that_is_no_mapping_is_answered(context: Any, reason: str) -> None:
+@pytest.mark.parametrize("context", [5, "trace", ["id"], object, Closed()])
+def test_a_context_that_is_no_mapping_is_answered(context: Any) -> None:
+    reason = (
+        "cannot be read: a Closed"
+        if type(context) is Closed
+        else f"must be a dict, got {type(context).__name__}"
+    )
     error = f"look was not called: its context {reason}"
     assert safely(Look(), {}, context) == refusal(error, "bad_context")
     result = Toolbox([Look()]).call("look", {}, context=context)
     assert (result.code, result.error) == ("bad_context", error)
 
 
-@pytest.mark.parametrize(
-    "declared",
-    [
-        {},  # without a description
-        {"timeout": -1},
-        {"name": None},
-        {"retry": 5},
-        {"parameters": int},
-    ],
-)
+NOT_DECLARED: list[dict[str, Any]] = [{}, {"timeout": -1}, {"name": None}, {"retry": 5}, {"parameters": int}]
+
+
+@pytest.mark.parametrize("declared", NOT_DECLARED)  # the first has no description
 def test_a_class_that_is_no_tool_is_answered(declared: dict[str, Any]) -> None:
     named = {"name": "odd", "execute": Look.execute, **declared}
     tool = type("Declared", (Look if declared else BaseTool,), named)()
@@ -224,13 +207,11 @@ class Guarded(BaseTool):
     identifiers = ("email",)
     input_request = "Your email?"
     rate_limit_key = "mail"
-    examples = (ToolExample({"email": "a@b"}, "Done."),)
 
     def __init__(self) -> None:
         self.calls: list[Who] = []
         self.retry = NOW
         self.breaker = CircuitBreaker(failures=1)
-        self.timeout = 20.0
 
     async def execute(self, args: Who, context: dict[str, Any]) -> dict[str, Any]:
         self.calls.append(args)
@@ -293,39 +274,27 @@ def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_i
     assert kept.get_tool_spec("facts") is None
 
 
-NO_FUNCTION = "a tool's function must be callable, got"
-OF_OTHERS = {
-    "langchain_core.tools": "give it to create_agent(tools=...), or convert it with "
-    "planning.integrations.langchain.tools_from",
-    "agents.tool.x": "give it to planning.integrations.openai_agents.planning_tools, or pass its function",
-    "google.adk.tools": "give it to LlmAgent(tools=...), or pass its function",
-    "pydantic_ai.tools": "give it to Pydantic AI's Agent(tools=...), or pass its function",
-    "mcp_types.tools": "convert its server's tools with planning.integrations.mcp.tools_from",
-}
-
-
 def theirs(module: str) -> Any:
     """A tool of another framework."""
     return type("Subclass", (type("Theirs", (), {"__module__": module}),), {})()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (Look, "got the class Look for a tool; write Look()"),
-        *((wrong, f"{NO_FUNCTION} {type(wrong).__name__}") for wrong in (5, "look", None)),
-        (
-            {"type": "function"},
-            f"{NO_FUNCTION} dict: convert it with planning.integrations.openai.tools_from",
-        ),
-        *((theirs(module), f"{NO_FUNCTION} Subclass: {remedy}") for module, remedy in OF_OTHERS.items()),
-    ],
-)
-def test_what_is_no_tool_is_refused_with_what_to_do_with_it(wrong: Any, message: str) -> None:
-    for take in (ToolRegistry, Toolbox):
+NO_TOOLS = [
+    *(Look, 5, "look", None, {"type": "function"}),
+    *map(theirs, ("langchain_core.tools", "agents.tool.x", "google.adk.tools")),
+    *map(theirs, ("pydantic_ai.tools", "mcp_types.tools")),
+]
+
+
+def test_what_is_no_tool_is_refused_with_what_to_do_with_it(snapshot: SnapshotAssertion) -> None:
+    def refusal(take: Any, wrong: Any) -> str:
         with pytest.raises(TypeError) as caught:
             take([wrong])
-        assert str(caught.value) == message
+        return str(caught.value)
+
+    said = [refusal(Toolbox, wrong) for wrong in NO_TOOLS]
+    assert [refusal(ToolRegistry, wrong) for wrong in NO_TOOLS] == said
+    assert "\n".join(said) == snapshot
 
 
 def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
@@ -336,16 +305,8 @@ def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
     assert kept.limiter is limiter is ToolRegistry(limiter=limiter).limiter
 
 
-@pytest.mark.parametrize("text", [3, None])
-def test_a_description_is_text(text: Any) -> None:
-    with pytest.raises(TypeError, match=rf"^a tool's description must be text, got {type(text).__name__}$"):
-        Tool("hop", text, lambda: 1)
-
-
 def test_the_functions_of_the_module_work_on_the_default_registry(own_default: ToolRegistry) -> None:
-    register_tool(HOP)
-    with pytest.raises(ValueError, match=r"^a tool is named hop already; pass replace=True to replace it$"):
-        register_tool(Tool("hop", "Hop on.", lambda: 1))
+    register_tool(Tool("hop", "Hop on.", lambda: 1))
     register_tool(HOP, replace=True)
     register_tool(SPEC)
     assert default_registry() is own_default

@@ -14,6 +14,7 @@ import urllib.error
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,26 +25,21 @@ from tool_entries import CALLS, SORRY, Answer, in_async, made, raising, returnin
 
 from planning import tool
 from planning.errors import Problem
-from planning.tools import (
-    DataNotFound,
-    ParameterError,
-    QueryTypeUnsupported,
-    StorageUnavailable,
-    Toolbox,
-    ToolError,
-    ToolSpec,
-    ToolValidationError,
-    classify_error,
-)
+from planning.tools import Toolbox, ToolError, ToolSpec, ToolValidationError
 from planning.tools.errors import (
     CircuitOpen,
     ContextInvalid,
+    DataNotFound,
     ErrorKind,
+    ParameterError,
     PrivateFailure,
+    QueryTypeUnsupported,
     RateLimitExceeded,
     ResultInvalid,
+    StorageUnavailable,
     ToolTimeout,
     UserInputNeeded,
+    classify_error,
 )
 from planning.tools.ledger import ToolCall, tool_calls
 from session import Session
@@ -188,18 +184,16 @@ def test_what_ends_a_program_passes_and_is_in_no_ledger(
     assert session.select_all(ToolCall) == ()
 
 
-@pytest.mark.parametrize(
-    ("outcome", "cause"),
-    [
-        (None, "execute() must return a dict, got NoneType"),
-        (ValueError, "execute() must return a dict, got the class ValueError"),
-        ({}, "the dict of execute() must say success: True or False, got NoneType"),
-        ({"success": 1}, "the dict of execute() must say success: True or False, got int"),
-    ],
-)
-def test_an_outcome_of_execute_that_is_none_is_a_bad_result(outcome: Any, cause: str) -> None:
-    result = through("acall", Answer(outcome))
-    assert (result.code, result.cause) == (ErrorKind.BAD_RESULT, cause)
+def test_an_outcome_of_execute_that_is_none_is_a_bad_result() -> None:
+    outcomes: list[Any] = [None, ValueError, {}, {"success": 1}]
+    results = [through("acall", Answer(outcome)) for outcome in outcomes]
+    assert {result.code for result in results} == {ErrorKind.BAD_RESULT}
+    assert [result.cause for result in results] == [
+        "execute() must return a dict, got NoneType",
+        "execute() must return a dict, got the class ValueError",
+        "the dict of execute() must say success: True or False, got NoneType",
+        "the dict of execute() must say success: True or False, got int",
+    ]
 
 
 # Which text of an exception a model reads: a ``ToolError``'s, and that of the types that the tool names
@@ -242,38 +236,26 @@ def test_the_text_of_a_visible_error_is_what_the_model_reads(entry: str, way: st
 
 
 @pytest.mark.parametrize("entry", CALLS)
-@pytest.mark.parametrize(
-    ("error", "message", "code"),
-    [
-        (FileNotFoundError(2, "No such file", MISSING), "t found nothing.", "data_not_found"),
-        (KeyError(MISSING), None, "unknown"),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
-)
-def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(
-    entry: str, error: Exception, message: str | None, code: str
-) -> None:
-    result = through(entry, raising(error, visible_errors=(ZeroDivisionError,)))
-    expected = message or "t failed. Call it again, or continue without it."
-    assert (result.message, result.error, result.code) == (expected, "Tool 't' encountered an error", code)
+def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(entry: str) -> None:
+    errors = (FileNotFoundError(2, "No such file", MISSING), KeyError(MISSING))
+    results = [through(entry, raising(error, visible_errors=(ZeroDivisionError,))) for error in errors]
+    assert {result.error for result in results} == {"Tool 't' encountered an error"}
+    assert [(result.message, result.code) for result in results] == [
+        ("t found nothing.", "data_not_found"),
+        ("t failed. Call it again, or continue without it.", "unknown"),
+    ]
 
 
-@pytest.mark.parametrize("given", ["ValueError", (KeyboardInterrupt,), [ValueError("x")], BaseException])
-@pytest.mark.parametrize(
-    "declare",
-    [
-        lambda given: made(read, visible_errors=given),
-        lambda given: ToolSpec("t", {}, "out", visible_errors=given),
-    ],
-)
-def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared(
-    declare: Callable[[Any], Any], given: Any
-) -> None:
-    with pytest.raises(TypeError) as caught:
-        declare(given)
-    assert str(caught.value) == (
-        f"a tool's visible_errors must be types of exceptions, such as (FileNotFoundError,), got {given!r}"
-    )
+def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared() -> None:
+    declarations: list[Any] = [partial(made, read), partial(ToolSpec, "t", {}, "out")]
+    for given in ("ValueError", (KeyboardInterrupt,), [ValueError("x")], BaseException):
+        for declare in declarations:
+            with pytest.raises(TypeError) as caught:
+                declare(visible_errors=given)
+            assert str(caught.value) == (
+                "a tool's visible_errors must be types of exceptions, such as (FileNotFoundError,), "
+                f"got {given!r}"
+            )
 
 
 # Refused or failed: that nothing changed is said only where it is known
@@ -344,34 +326,33 @@ def test_each_error_has_its_code_and_words_for_a_person_and_can_be_pickled_and_c
 
 
 NOTHING = DataNotFound("x")
+OF_OTHERS: dict[str, list[BaseException]] = {
+    "timeout": [
+        TimeoutError(), type("Hurried", (TimeoutError, ConnectionError), {})(),
+        ExceptionGroup("x", [TimeoutError(), ToolTimeout("x")]),
+    ],
+    "storage": [
+        ConnectionResetError(), OSError(errno.ENETUNREACH, "Network is unreachable"),
+        urllib.error.URLError(socket.gaierror()), sqlite3.OperationalError("x"),
+    ],
+    "data_not_found": [
+        FileNotFoundError(), ExceptionGroup("x", [ExceptionGroup("y", [NOTHING]), NOTHING]),
+    ],
+    "cancelled": [
+        asyncio.CancelledError(), concurrent.futures.CancelledError(),
+        BaseExceptionGroup("x", [asyncio.CancelledError()]),
+    ],
+    "parameter": [pydantic.ValidationError.from_exception_data("Model", [])],
+    "unknown": [
+        urllib.error.HTTPError("http://x", 404, "Not Found", Message(), None), OSError(),
+        sqlite3.Warning("x"), ValueError(), Odd(), KeyboardInterrupt(), subprocess.TimeoutExpired("x", 1),
+        ExceptionGroup("x", [TimeoutError(), ValueError()]),
+    ],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (TimeoutError(), "timeout"),
-        (type("Hurried", (TimeoutError, ConnectionError), {})(), "timeout"),
-        (ConnectionResetError(), "storage"),
-        (OSError(errno.ENETUNREACH, "Network is unreachable"), "storage"),
-        (urllib.error.URLError(socket.gaierror()), "storage"),
-        (urllib.error.HTTPError("http://x", 404, "Not Found", Message(), None), "unknown"),
-        (FileNotFoundError(), "data_not_found"),
-        (OSError(), "unknown"),
-        (sqlite3.OperationalError("x"), "storage"),
-        (sqlite3.Warning("x"), "unknown"),
-        (asyncio.CancelledError(), "cancelled"),
-        (concurrent.futures.CancelledError(), "cancelled"),
-        (pydantic.ValidationError.from_exception_data("Model", []), "parameter"),
-        (ValueError(), "unknown"),
-        (Odd(), "unknown"),
-        (KeyboardInterrupt(), "unknown"),
-        (subprocess.TimeoutExpired("x", 1), "unknown"),
-        (ExceptionGroup("x", [TimeoutError(), ToolTimeout("x")]), "timeout"),
-        (ExceptionGroup("x", [TimeoutError(), ValueError()]), "unknown"),
-        (ExceptionGroup("x", [ExceptionGroup("y", [NOTHING]), NOTHING]), "data_not_found"),
-        (BaseExceptionGroup("x", [asyncio.CancelledError()]), "cancelled"),
-    ],
-    ids=repr,
+    ("code", "error"), [(code, each) for code, errors in OF_OTHERS.items() for each in errors]
 )
 def test_exceptions_of_others_are_classified_by_their_type(error: BaseException, code: str) -> None:
     assert classify_error(error) == code

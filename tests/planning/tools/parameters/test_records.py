@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import json
 import sys
 import uuid
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ import pytest
 import typing_extensions
 from decoding import decode, problems
 from pydantic import AliasChoices, AliasPath, Field, StringConstraints
+from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import Toolbox, tool
 from planning.tools.parameters.model import ParameterModel
@@ -57,10 +59,6 @@ class Inner:
     word: str = ""
 
 
-class Model(pydantic.BaseModel):
-    size: int
-
-
 @pydantic.dataclasses.dataclass
 class Data:
     size: int
@@ -87,6 +85,7 @@ class Fixed(TypedDict):
     around: Annotated[typing_extensions.ReadOnly[Inner], "What it holds"]
 
 
+Model = pydantic.create_model("Model", size=(int, ...))
 Digits = TypedDict("Digits", {"1": Inner, "a-b": int})
 Named = NewType("Named", Inner)
 Alias = typing_extensions.TypeAliasType("Alias", list[Inner])
@@ -103,40 +102,16 @@ class Letter(enum.StrEnum):
     A = "a"
 
 
-@dataclass
-class Box:
-    """Two fields of one enum of numbers."""
-
-    width: Number
-    height: Number
-
-
-@dataclass
-class Cat:
-    type: Literal["cat"]
-    lives: int
-    name: str | None = None
-
-
-@dataclass
-class Dog:
-    type: Literal["dog"]
-    sound: str
-    name: str = ""
-
-
-@dataclass
-class Default:
-    """Its tag is a word of pydantic's own schemas."""
-
-    kind: Literal["default"]
-    size: int
-
-
-@dataclass
-class Config:
-    kind: Literal["config"]
-    size: int
+Box = dataclasses.make_dataclass("Box", [("width", Number), ("height", Number)])
+Cat = dataclasses.make_dataclass(
+    "Cat", [("type", Literal["cat"]), ("lives", int), ("name", str | None, None)]
+)
+Dog = dataclasses.make_dataclass("Dog", [("type", Literal["dog"]), ("sound", str), ("name", str, "")])
+# Their tags are words of pydantic's own schemas.
+Default, Config = (
+    dataclasses.make_dataclass(tag.title(), [("kind", Literal[tag]), ("size", int)])
+    for tag in ("default", "config")
+)
 
 
 class Kitten(pydantic.BaseModel):
@@ -156,130 +131,85 @@ if sys.version_info < (3, 12):  # there, its own models take no typing.TypedDict
     READ_BY_PYDANTIC += [Digits]
 BETWEEN = Annotated[float, Field(gt=0, lt=2)]
 AN_INTEGER = "expected an integer, got a string"
-AN_OBJECT = "expected an object with size, word"
-UNKNOWN = "unknown field; the fields are"
-MISSING = "missing; send an integer"
 MIXED = [None, {"size": 1}, {"size": "x"}, {"sise": 1}]
 MAPPED = {"a": {"size": "x"}, "b": {"more": 1}}
 
+# The type of the field, and what is sent for it.
+REFUSED: list[tuple[Any, Any]] = [
+    (str, 3), (str, None), (int, 2.5), (list[str], ["a", 1, None]), (datetime.date, "2026-02-30"),
+    (Inner, 3),
+    (Inner | None, {"size": "x", "more": 1}),
+    (list[Inner | None], MIXED),
+    (Inner | int, {"zzz": 1}),
+    (Inner | int, "x"),
+    (dict[str, Inner], MAPPED),
+    (Model, {"size": "x", "z": 1}),
+    (Data | None, {"size": "x", "word": "xxx", "z": 1}),
+    (Fixed, {"around": {"size": 1, "z": 2}}),
+    (ModelBox[int], {"content": "x"}), (Alias, [{"size": 1, "z": 2}]),
+    (tuple[int, str], ["x", 1]), (dict[int, str], {"1": 5}), (dict[int, str], {"x": "y"}), (Pair, []),
+    (dict[str, int], {"a.b": "x"}),
+    (dict[Number, Inner], {"2": {"size": "x", "z": 1}}),
+    (dict[Number, Inner], {"3": {"size": 1}}),
+    (Digits, {"1": {"size": "x", "z": 1}, "a-b": 2}),
+    (list[Literal["z", "a"]], ["a", "q"]),
+    (Literal["z", None], "q"),
+    (Number, 3),
+    *((Literal[1, 2], number) for number in (-4, 10**15 - 1, 10**15)),
+    (Literal["a", "b"], 4),
+    (Letter | None, "q"),
+    (Literal["b", "a"] | int, "c"),
+    *((kind, "x") for kind in (datetime.datetime, datetime.time | None, datetime.timedelta, uuid.UUID)),
+    (decimal.Decimal, "x"), (pydantic.HttpUrl, "x"), (pydantic.SecretStr, 1),
+    (Annotated[str, Field(pattern="^a")], "b"),
+    (Annotated[str, Field(max_length=3)], "aaaa"),
+    (Annotated[list[int], Field(min_length=1)], []),
+    (list[Annotated[int, Field(ge=0)]], [-1]),
+    (Annotated[int, Field(multiple_of=3)], 4),
+    (BETWEEN, 0),
+    (Annotated[dict[str, int], Field(min_length=1)], {}),
+    (Annotated[dict[str, int], Field(max_length=1)], {"a": 1, "b": 2}),
+    (Annotated[int, Field(ge=5)] | None, 1),
+    (Cat | Dog, {}),
+    (Cat | Dog, {"type": "cow"}),
+    *((Default | Config, {"kind": kind, "size": True}) for kind in ("default", "config")),
+    (Kitten, {"type": "dog", "lives": 1}),
+    (Tagged, {"type": "cat", "lives": 9, "z": 1}),
+    (Tagged, 3),
+    (list[Tagged], [{"type": "dog"}, {}]),
+    (list[int] | dict[str, int], 3),
+]  # fmt: skip
 # pydantic is as lax as it is configured to be, and by default its own models convert these.
-ONLY_PYTHON = "what only Python converts"
-# The type of the field, what is sent for it, and each problem that this is.
-REFUSED: dict[str, list[tuple[Any, ...]]] = {
-    "a plain type": [
-        (str, 3, "x: expected a string, got a number"),
-        (str, None, "x: expected a string, got null"),
-        (int, 2.5, "x: expected an integer, got a number"),
-        (list[str], ["a", 1, None],
-         "x[1]: expected a string, got a number", "x[2]: expected a string, got null"),
-        (datetime.date, "2026-02-30", "x: expected a date such as 2026-01-31, got a string"),
-    ],
-    "a nested record": [
-        (Inner, 3, f"x: {AN_OBJECT}, got a number"),
-        (Inner | None, {"size": "x", "more": 1}, f"x.size: {AN_INTEGER}", f"x.more: {UNKNOWN} size, word"),
-        (list[Inner | None], MIXED,
-         f"x[2].size: {AN_INTEGER}", f"x[3].size: {MISSING}", "x[3].sise: unknown field; did you mean size?"),
-        (Inner | int, {"zzz": 1}, f"x.size: {MISSING}", f"x.zzz: {UNKNOWN} size, word"),
-        (Inner | int, "x", f"x: {AN_OBJECT} or an integer, got a string"),
-        (dict[str, Inner], MAPPED,
-         f"x.a.size: {AN_INTEGER}", f"x.b.size: {MISSING}", f"x.b.more: {UNKNOWN} size, word"),
-        (Model, {"size": "x", "z": 1}, f"x.size: {AN_INTEGER}", f"x.z: {UNKNOWN} size"),
-        (Data | None, {"size": "x", "word": "xxx", "z": 1},
-         f"x.size: {AN_INTEGER}", "x.word: expected at most 2 characters, got 3 characters",
-         f"x.z: {UNKNOWN} size, word"),
-        (Fixed, {"around": {"size": 1, "z": 2}}, f"x.around.z: {UNKNOWN} size, word"),
-    ],
-    "a generic or renamed record": [
-        (ModelBox[int], {"content": "x"}, f"x.content: {AN_INTEGER}"),
-        (Alias, [{"size": 1, "z": 2}], f"x[0].z: {UNKNOWN} size, word"),
-    ],
-    "a collection": [
-        (tuple[int, str], ["x", 1], f"x[0]: {AN_INTEGER}", "x[1]: expected a string, got a number"),
-        (dict[int, str], {"1": 5}, "x.1: expected a string, got a number"),
-        (dict[int, str], {"x": "y"},
-         "x.x: Input should be a valid integer, unable to parse string as an integer"),
-        (Pair, [], "x: expected at least 1 item, got 0 items"),
-    ],
-    "a name that looks like a number or a path": [
-        (dict[str, int], {"a.b": "x"}, f"x.a.b: {AN_INTEGER}"),
-        (dict[Number, Inner], {"2": {"size": "x", "z": 1}},
-         f"x.2.size: {AN_INTEGER}", f"x.2.z: {UNKNOWN} size, word"),
-        (dict[Number, Inner], {"3": {"size": 1}}, "x.3: Input should be 2 or 1"),
-        (Digits, {"1": {"size": "x", "z": 1}, "a-b": 2},
-         f"x.1.size: {AN_INTEGER}", f"x.1.z: {UNKNOWN} size, word"),
-    ],
-    "an option": [
-        (list[Literal["z", "a"]], ["a", "q"], "x[1]: 'q' is unknown; send one of z, a"),
-        (Literal["z", None], "q", "x: 'q' is unknown; send one of z"),
-        (Number, 3, "x: 3 is unknown; send one of 2, 1"),
-        (Literal[1, 2], -4, "x: -4 is unknown; send one of 1, 2"),
-        (Literal[1, 2], 10**15 - 1, f"x: {10**15 - 1} is unknown; send one of 1, 2"),
-        (Literal[1, 2], 10**15, "x: a value of type int is unknown; send one of 1, 2"),
-        (Literal["a", "b"], 4, "x: a value of type int is unknown; send one of a, b"),
-        (Letter | None, "q", "x: 'q' is unknown; send one of z, a"),
-        (Literal["b", "a"] | int, "c", "x: 'c' is unknown; send one of b, a"),
-    ],
-    "a format": [
-        (datetime.datetime, "x", "x: expected a date and time such as 2026-01-31T12:00:00Z, got a string"),
-        (datetime.time | None, "x", "x: expected a time such as 12:00:00, got a string"),
-        (datetime.timedelta, "x", "x: expected a duration such as PT15M, got a string"),
-        (uuid.UUID, "x", "x: expected a UUID, got a string"),
-        (decimal.Decimal, "x", 'x: expected a decimal number such as "1.50", got a string'),
-        (pydantic.HttpUrl, "x", "x: expected a URL of 1 to 2083 characters, got a string"),
-        (pydantic.SecretStr, 1, "x: expected a string, got a number"),
-    ],
-    "a limit": [
-        (Annotated[str, Field(pattern="^a")], "b", "x: expected text that matches ^a, got other text"),
-        (Annotated[str, Field(max_length=3)], "aaaa", "x: expected at most 3 characters, got 4 characters"),
-        (Annotated[list[int], Field(min_length=1)], [], "x: expected at least 1 item, got 0 items"),
-        (list[Annotated[int, Field(ge=0)]], [-1], "x[0]: expected at least 0, got -1"),
-        (Annotated[int, Field(multiple_of=3)], 4, "x: expected a multiple of 3, got 4"),
-        (BETWEEN, 0, "x: expected more than 0.0, got 0"),
-        (Annotated[dict[str, int], Field(min_length=1)], {}, "x: expected at least 1 field, got an object"),
-        (Annotated[int, Field(ge=5)] | None, 1, "x: expected at least 5, got 1"),
-    ],
-    "a union": [
-        (Cat | Dog, {}, "x.type: missing; send cat or dog"),
-        (Cat | Dog, {"type": "cow"}, "x.type: 'cow' is unknown; send one of cat, dog"),
-        *((Default | Config, {"kind": kind, "size": True}, "x.size: expected an integer, got a boolean")
-          for kind in ("default", "config")),
-        (Kitten, {"type": "dog", "lives": 1}, "x.type: 'dog' is unknown; send one of cat"),
-        (Tagged, {"type": "cat", "lives": 9, "z": 1}, f"x.z: {UNKNOWN} type, lives, sound"),
-        (Tagged, 3, "x: expected an object with type, lives or an object with type, sound, got a number"),
-        (list[Tagged], [{"type": "dog"}, {}], "x[0].sound: missing; send a string",
-         "x[1].type: missing; send cat or dog"),
-        (list[int] | dict[str, int], 3, "x: expected an array or an object, got a number"),
-    ],
-    ONLY_PYTHON: [
-        (int, True, "x: expected an integer, got a boolean"),
-        (Number, True, "x: a value of type bool is unknown; send one of 2, 1"),
-        (Literal[1, 2], True, "x: a value of type bool is unknown; send one of 1, 2"),
-        (bool, "yes", "x: expected a boolean, got a string"),
-        (bool, 1, "x: expected a boolean, got a number"),
-        (datetime.date, "2026-01-31T00:00:00", "x: expected a date such as 2026-01-31, got a string"),
-        (datetime.date, 4, "x: expected a date such as 2026-01-31, got a number"),
-    ],
-}  # fmt: skip
+CONVERTED: list[tuple[Any, Any]] = [
+    (int, True), (Number, True), (Literal[1, 2], True), (bool, "yes"), (bool, 1),
+    (datetime.date, "2026-01-31T00:00:00"), (datetime.date, 4),
+]  # fmt: skip
 
 
 # Of these a published schema says less than the type: formats are not checked, and tags are fields.
 MORE_THAN_A_SCHEMA: list[Any] = [
-    *(hint for hint, *_ in REFUSED["a format"]), datetime.date, dict[int, str], dict[Number, Inner],
+    *(datetime.datetime, datetime.time | None, datetime.timedelta, uuid.UUID, decimal.Decimal),
+    *(pydantic.HttpUrl, pydantic.SecretStr), datetime.date, dict[int, str], dict[Number, Inner],
     dict[str, int], BETWEEN, Cat | Dog, list[Tagged], set[Point],
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_a_mistake_is_told_once_at_its_place_in_every_way_of_declaring_it(what: str) -> None:
-    for hint, sent, *expected in REFUSED[what]:
+def test_a_mistake_is_told_once_at_its_place_in_every_way_of_declaring_it(
+    snapshot: SnapshotAssertion,
+) -> None:
+    said = []
+    for hint, sent in REFUSED + CONVERTED:
         every = models(hint)
-        if what == ONLY_PYTHON:
+        if (hint, sent) in CONVERTED:
             del every["pydantic"]
+        expected = problems(every["dataclass"], {"x": sent})
         told = {way: problems(model, {"x": sent}) for way, model in every.items()}
         assert told == dict.fromkeys(told, expected), (hint, sent)
         if hint not in MORE_THAN_A_SCHEMA:
             schema = every["dataclass"].schema()
             assert sorted(problems(schema, {"x": sent})) == sorted(expected), (hint, sent)
+        said.append("\n".join([f"{sent!r}", *expected, ""]))
+    assert "\n".join(said) == snapshot
 
 
 def test_a_generic_record_is_refused_where_it_is_declared() -> None:
@@ -292,46 +222,35 @@ def test_a_generic_record_is_refused_where_it_is_declared() -> None:
             model_of(dataclasses.make_dataclass("Made", [("x", kind)]))
 
 
-TAKEN: dict[str, list[tuple[Any, Any, Any]]] = {
-    "a text of JSON": [
-        (list[str], '["a", "b"]', ["a", "b"]),
-        (Inner, '{"size": 1}', Inner(1)),
-        (float, "-1.5e1", -15.0),
-        (Inner, {"size": "7"}, Inner(7)),
-    ],
-    "a nested record": [
-        (list[Inner | None], [None, {"size": 1}], [None, Inner(1)]),
-        (Model | None, {"size": 2.0}, Model(size=2)),
-        (Data, {"size": 1}, Data(1)),
-        (list[Fixed], [{"around": {"size": 1}}], [{"around": Inner(1)}]),
-        (Digits, {"1": {"size": 1}, "a-b": 2}, {"1": Inner(1), "a-b": 2}),
-    ],
-    "a generic or renamed record": [
-        (Named, {"size": 1}, Inner(1)),
-        (Generically[Inner], [{"size": 1}], [Inner(1)]),
-    ],
-    "a collection": [
-        (tuple[int, Inner], [1, {"size": 2}], (1, Inner(2))),
-        (set[Point], [{"size": 1}, {"size": 1}], {Point(1)}),
-        (Sequence[int], [1], [1]),
-        (dict[int, str], {"1": "a"}, {1: "a"}),
-        (dict[Number, Inner], {"2": {"size": 1}}, {Number.TWO: Inner(1)}),
-        (Pair, [2], Pair(2)),
-    ],
-    "an option or a union": [
-        (Number, 2.0, Number.TWO),
-        (Box, {"width": 1, "height": 2}, Box(Number.ONE, Number.TWO)),
-        (Cat | Dog, '{"type": "cat", "lives": 2}', Cat("cat", 2)),
-        (Cat | Dog, {"type": "cat", "lives": 2.0, "name": None}, Cat("cat", 2)),
-        (Cat | Dog, {"type": "dog", "sound": "w", "name": None}, Dog("dog", "w")),
-        (list[Tagged], ['{"type": "dog", "sound": "w"}'], [Puppy(type="dog", sound="w")]),
-    ],
-}
+TAKEN: list[tuple[Any, Any, Any]] = [
+    (list[str], '["a", "b"]', ["a", "b"]),
+    (Inner, '{"size": 1}', Inner(1)),
+    (float, "-1.5e1", -15.0),
+    (Inner, {"size": "7"}, Inner(7)),
+    (list[Inner | None], [None, {"size": 1}], [None, Inner(1)]),
+    (Model | None, {"size": 2.0}, Model(size=2)),
+    (Data, {"size": 1}, Data(1)),
+    (list[Fixed], [{"around": {"size": 1}}], [{"around": Inner(1)}]),
+    (Digits, {"1": {"size": 1}, "a-b": 2}, {"1": Inner(1), "a-b": 2}),
+    (Named, {"size": 1}, Inner(1)),
+    (Generically[Inner], [{"size": 1}], [Inner(1)]),
+    (tuple[int, Inner], [1, {"size": 2}], (1, Inner(2))),
+    (set[Point], [{"size": 1}, {"size": 1}], {Point(1)}),
+    (Sequence[int], [1], [1]),
+    (dict[int, str], {"1": "a"}, {1: "a"}),
+    (dict[Number, Inner], {"2": {"size": 1}}, {Number.TWO: Inner(1)}),
+    (Pair, [2], Pair(2)),
+    (Number, 2.0, Number.TWO),
+    (Box, {"width": 1, "height": 2}, Box(Number.ONE, Number.TWO)),
+    (Cat | Dog, '{"type": "cat", "lives": 2}', Cat("cat", 2)),
+    (Cat | Dog, {"type": "cat", "lives": 2.0, "name": None}, Cat("cat", 2)),
+    (Cat | Dog, {"type": "dog", "sound": "w", "name": None}, Dog("dog", "w")),
+    (list[Tagged], ['{"type": "dog", "sound": "w"}'], [Puppy(type="dog", sound="w")]),
+]
 
 
-@pytest.mark.parametrize("what", TAKEN)
-def test_what_fits_is_decoded_to_its_type_in_every_way_of_declaring_it(what: str) -> None:
-    for hint, sent, expected in TAKEN[what]:
+def test_what_fits_is_decoded_to_its_type_in_every_way_of_declaring_it() -> None:
+    for hint, sent, expected in TAKEN:
         every = models(hint)
         schema = every["dataclass"].schema()
         assert ([] if hint in MORE_THAN_A_SCHEMA else problems(schema, {"x": sent})) == []
@@ -340,83 +259,41 @@ def test_what_fits_is_decoded_to_its_type_in_every_way_of_declaring_it(what: str
             assert (value, type(value)) == (expected, type(expected))
 
 
-RECORD = {
-    "type": "object",
-    "properties": {"size": {"type": "integer"}},
-    "required": ["size"],
-    "additionalProperties": False,
-}
-
-
-@pytest.mark.parametrize(
-    ("hint", "published"),
-    [
-        (Literal["z", "a"], {"type": "string", "enum": ["z", "a"]}),
-        (Number, {"type": "integer", "enum": [2, 1]}),
-        (Letter | None, {"anyOf": [{"type": "string", "enum": ["z", "a"]}, {"type": "null"}]}),
-        (
-            Literal["b", 1, "a"],
-            {"anyOf": [{"type": "string", "enum": ["b", "a"]}, {"type": "integer", "enum": [1]}]},
-        ),
-        (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
-        (Point, RECORD),
-        (Point | None, {"anyOf": [RECORD, {"type": "null"}]}),
-    ],
-)
-def test_a_type_is_published_as_it_is_declared(hint: Any, published: dict[str, Any]) -> None:
-    for model in models(hint).values():
-        assert model.schema()["properties"] == {"x": published}
-
-
-def test_the_docstring_of_a_record_is_not_published() -> None:
-    assert model_of(Point).schema() == RECORD
-
-
-OPTIONAL_RECORD = {**RECORD, "properties": {"size": {"type": "integer"}, "word": {"type": "string"}}}
-NONE_OR = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
-
-
 @dataclass
 class Optionally:
     size: int
     word: str | None = None
 
 
-@pytest.mark.parametrize(
-    ("hint", "published"),
-    [
-        (int | None, {"type": "integer"}),
-        (list[int | None] | None, {"type": "array", "items": NONE_OR}),
-        (Optionally | None, OPTIONAL_RECORD),
-        (list[Optionally] | None, {"type": "array", "items": OPTIONAL_RECORD}),
-        (dict[str, int | None] | None, {"type": "object", "additionalProperties": NONE_OR}),
-        (int | str | None, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
-        (Letter | None, {"type": "string", "enum": ["z", "a"]}),
-        (Literal["a", None], {"type": "string", "enum": ["a"]}),
-        (Annotated[int | None, Field(ge=1, description="N")],
-         {"type": "integer", "description": "N", "minimum": 1}),
-        (type(None), {"type": "null"}),
-    ],
-)  # fmt: skip
-def test_an_option_whose_default_is_none_is_published_without_null_which_means_not_given(
-    hint: Any, published: dict[str, Any]
-) -> None:
-    for model in models(hint, None).values():
-        assert (model.schema()["properties"], decoded(model, None)) == ({"x": published}, None)
+# Each type, with its default if it has one: an option whose default is None is published without null.
+PUBLISHED: list[tuple[Any, ...]] = [
+    *((hint,) for hint in (Literal["z", "a"], Number, Letter | None, Literal["b", 1, "a"], int | str)),
+    *((hint,) for hint in (Point, Point | None, int | None, Literal[1, None])),
+    *((hint, None) for hint in (
+        int | None, list[int | None] | None, Optionally | None, list[Optionally] | None,
+        dict[str, int | None] | None, int | str | None, Letter | None, Literal["a", None],
+        Annotated[int | None, Field(ge=1, description="N")], type(None),
+    )),
+    (int | None, 5),
+    (Literal[1, None], 1),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("hint", "default", "shown"),
-    [(int | None, 5, {"type": "integer"}), (Literal[1, None], 1, {"type": "integer", "enum": [1]})],
-)
-def test_null_is_published_where_it_is_not_the_default(
-    hint: Any, default: int, shown: dict[str, Any]
+def test_a_type_is_published_as_it_is_declared_with_null_where_that_is_not_the_default(
+    snapshot: SnapshotAssertion,
 ) -> None:
-    published = {"x": {"anyOf": [shown, {"type": "null"}]}}
-    for model in models(hint, default).values():
-        assert (model.schema()["properties"], decoded(model, None)) == (published, None)
-    for model in models(hint).values():
-        assert (model.schema()["properties"], model.schema()["required"]) == (published, ["x"])
+    said = []
+    for hint, *default in PUBLISHED:
+        schemas = [model.schema() for model in models(hint, *default).values()]
+        assert [(each["properties"], each.get("required")) for each in schemas] == [
+            (schemas[0]["properties"], None if default else ["x"])
+        ] * len(schemas)
+        said.append(f"{default}: {json.dumps(schemas[0]['properties']['x'], sort_keys=True)}")
+        for model in models(hint, *default).values() if default else ():
+            assert decoded(model, None) is None
+    assert "\n".join(said) == snapshot
+    # The docstring of a record is published neither in a field nor alone.
+    assert models(Point)["dataclass"].schema()["properties"]["x"] == model_of(Point).schema()
 
 
 @pytest.mark.parametrize("count", [49, 50, 5_000])
@@ -441,23 +318,6 @@ class Populated(pydantic.BaseModel):
     first: int = Field(alias="firstName")
 
 
-@pytest.mark.parametrize(
-    ("kind", "arguments", "expected"),
-    [
-        (Aliased, {"firstName": 1, "zwei": 2, "deep": {"three": 3}}, []),
-        (
-            Aliased,
-            {"first": 1},
-            ["firstName: missing; send an integer", "first: unknown field; did you mean firstName?"],
-        ),
-        (Aliased, {"firstName": "x"}, [f"firstName: {AN_INTEGER}"]),
-        (Populated, {"first": 1}, []),
-    ],
-)
-def test_aliases_are_the_names_that_are_sent(kind: type, arguments: object, expected: list[str]) -> None:
-    assert problems(kind, arguments) == expected
-
-
 Allowing, Ignoring = (
     pydantic.create_model("Made", __config__=pydantic.ConfigDict(extra=extra), size=(int, ...))
     for extra in ("allow", "ignore")
@@ -476,7 +336,6 @@ def test_unknown_fields_are_refused_unless_the_model_says_otherwise() -> None:
     sent = {"size": 1, "more": 2}
     assert decode(Allowing, sent).model_extra == {"more": 2}
     assert decode(Ignoring, sent) == Ignoring(size=1)
-    assert problems(Strict, sent) == ["more: unknown field; the fields are size, day, pair, plain"]
     assert [model_of(kind).schema()["additionalProperties"] for kind in (Allowing, Strict)] == [True, False]
 
 
@@ -484,7 +343,6 @@ def test_a_strict_model_takes_what_json_has_no_other_way_to_say_and_nothing_more
     text = '{"size": 1.0, "day": "2026-01-31", "pair": [2, "b"], "plain": {"size": 2}}'
     day = datetime.date(2026, 1, 31)
     assert decode(Strict, text) == Strict(size=1, day=day, pair=(2, "b"), plain=Point(2))
-    assert problems(Strict, {"size": "one"}) == [f"size: {AN_INTEGER}"]
 
 
 class Uncalled(pydantic.BaseModel):
@@ -530,9 +388,19 @@ class Bounded(pydantic.BaseModel):
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=2)] = "ab"
 
 
-def test_a_value_that_breaks_a_bound_is_measured_as_the_bound_measures_it() -> None:
-    assert problems(Bounded, {"day": "2019-01-01", "price": "5.5", "name": " a "}) == [
-        "day: expected more than 2020-01-01, got '2019-01-01'",
-        "price: expected at most 5, got '5.5'",
-        "name: expected at least 2 characters, got 1 character",
-    ]
+SENT: list[tuple[type, dict[str, Any]]] = [
+    (Aliased, {"firstName": 1, "zwei": 2, "deep": {"three": 3}}),
+    (Aliased, {"first": 1}),
+    (Aliased, {"firstName": "x"}),
+    (Populated, {"first": 1}),
+    (Strict, {"size": 1, "more": 2}),
+    (Strict, {"size": "one"}),
+    (Bounded, {"day": "2019-01-01", "price": "5.5", "name": " a "}),
+]
+
+
+def test_the_mistakes_in_a_model_of_pydantic_are_told_by_its_aliases_its_fields_and_its_bounds(
+    snapshot: SnapshotAssertion,
+) -> None:
+    said = ["\n".join([f"{kind.__name__} {sent}", *problems(kind, sent), ""]) for kind, sent in SENT]
+    assert "\n".join(said) == snapshot

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import json
 import sys
 import textwrap
 from collections.abc import Callable
@@ -14,9 +15,10 @@ from unittest.mock import MagicMock
 
 import pydantic
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from typing_extensions import TypeAliasType
 
-from planning.tools import Tool, Toolbox, ToolContext, ToolSpec, tool
+from planning.tools import Tool, ToolContext, ToolSpec, tool
 
 
 def called(function: Any, **arguments: Any) -> Any:
@@ -153,10 +155,10 @@ def test_what_annotated_says_of_a_parameter_comes_before_the_docstring() -> None
             nobody: is no parameter
         """
 
-    assert described.parameters_schema()["properties"] == {
-        "text": {"type": "integer", "description": "as annotated"},
-        "meta": {"type": "integer", "description": "as annotated"},
-        "plain": {"type": "integer", "description": "as documented"},
+    properties = described.parameters_schema()["properties"]
+    assert {name: each["description"] for name, each in properties.items()} == {
+        **dict.fromkeys(("text", "meta"), "as annotated"),
+        "plain": "as documented",
     }
 
 
@@ -257,28 +259,12 @@ def with_context(context: ToolContext, **rest: str) -> Any:
     return rest
 
 
-A = {"a": {"type": "integer"}}
-
-
-@pytest.mark.parametrize(
-    ("function", "published"),
-    [
-        (typed, {"type": "object", "properties": {"a": {"type": "integer", "description": "A number."}},
-                 "required": ["a"], "additionalProperties": {"type": "string", "description": "Words."}}),
-        (optional, {**OPEN, "additionalProperties": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}),
-        (bare, {**OPEN, "properties": A}),
-        (anything, OPEN),
-        (forwarding(dict), OPEN),
-        (with_context, {**OPEN, "additionalProperties": {"type": "string"}}),
-        (unpacked, {"type": "object", "properties": {**A, "size": {"type": "integer"}, "word": {"anyOf": [
-            {"type": "string"}, {"type": "null"}]}}, "required": ["a", "size"],
-            "additionalProperties": False}),
-    ],
-)  # fmt: skip
-def test_further_keyword_arguments_are_published_with_their_type(
-    function: Any, published: dict[str, Any]
-) -> None:
-    assert Tool("t", "d", function).parameters_schema() == published
+def test_further_keyword_arguments_are_published_with_their_type(snapshot: SnapshotAssertion) -> None:
+    said = [
+        f"{function.__name__}: {json.dumps(Tool('t', 'd', function).parameters_schema(), sort_keys=True)}"
+        for function in (typed, optional, bare, anything, forwarding(dict), with_context, unpacked)
+    ]
+    assert "\n".join(said) == snapshot
 
 
 @pytest.mark.parametrize(
@@ -298,28 +284,19 @@ def test_further_keyword_arguments_of_their_type_are_taken(
     assert called(function, **arguments) == result
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments", "problems"),
-    [
-        (typed, {"a": "x", "b": 3, "c": {"x": [1]}},
-         ["a: expected an integer, got a string", "b: expected a string, got a number",
-          "c: expected a string, got an object"]),
-        (optional, {"a": "x"}, ["a: expected an integer, got a string"]),
-        (records, {"a": {"size": "x"}, "b": {"size": 1, "sise": 2}},
-         ["a.size: expected an integer, got a string", "b.sise: unknown field; did you mean size?"]),
-        (unpacked, {"a": 1, "sise": 2},
-         ["size: missing; send an integer", "sise: unknown field; did you mean size?"]),
-        (with_context, {"context": "x"}, ["context: this name is reserved; use another"]),
-    ],
-)  # fmt: skip
+REFUSED: list[tuple[Any, dict[str, Any]]] = [
+    (typed, {"a": "x", "b": 3, "c": {"x": [1]}}),
+    (optional, {"a": "x"}),
+    (records, {"a": {"size": "x"}, "b": {"size": 1, "sise": 2}}),
+    (unpacked, {"a": 1, "sise": 2}),
+    (with_context, {"context": "x"}),
+]
+
+
 def test_further_keyword_arguments_of_another_type_or_a_taken_name_are_refused_with_all_problems(
-    function: Any, arguments: dict[str, Any], problems: list[str]
+    snapshot: SnapshotAssertion,
 ) -> None:
-    refused = Toolbox([Tool("t", "d", function)]).call("t", arguments).message
-    listed = problems[0] if len(problems) == 1 else f"{len(problems)} problems:" + "".join(
-        f"\n- {problem}" for problem in problems
-    )  # fmt: skip
-    assert refused == f"Refused, nothing changed. {listed}"
+    assert "\n".join(called(function, **arguments) for function, arguments in REFUSED) == snapshot
 
 
 # Docstrings: the descriptions of a function and of its parameters, in the common styles

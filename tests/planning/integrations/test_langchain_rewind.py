@@ -128,10 +128,10 @@ def test_a_turn_that_was_cut_short_is_finished_and_no_call_is_made_twice(
     session = opens() if is_stored else first
     agent, _ = agent_of(session, script, saver, tools=[phone])
     result = asyncio.run(agent.ainvoke(None, A)) if is_async else agent.invoke(None, A)
-    assert [each.content for each in result["messages"] if isinstance(each, ToolMessage)] == [
-        "Plan set: S001. Next: S001 Rent a room",
-        "He agrees.",
-        "S001 done. Plan completed.",
+    assert [(each.name, each.text) for each in result["messages"] if isinstance(each, ToolMessage)] == [
+        ("planning_setup_plan", "Plan set: S001. Next: S001 Rent a room"),
+        ("phone", "He agrees."),
+        ("planning_mark_step", "S001 done. Plan completed."),
     ]
     assert text_of(session) == "Open the shop (completed, 1 of 1 done)\nS001 done: Rent a room"
     assert rewinds(session) == 0

@@ -25,7 +25,7 @@ from frameworks import (
 )
 from syrupy.assertion import SnapshotAssertion
 
-from planning import ApprovePlan, PlanningToolsSection, PlanPolicy
+from planning import ApprovePlan, MarkStep, PlanningToolsSection, PlanPolicy
 from planning.plan.facts import EvidenceCall
 from planning.policy.reducers import AskToFinish
 from session import Session, ToolFailed, ToolInvoked
@@ -116,6 +116,23 @@ def test_a_call_that_succeeded_is_evidence_and_one_that_failed_is_not(entry: Ent
     assert session.select_all(EvidenceCall) == (
         EvidenceCall("work", "call_5", False),
         EvidenceCall("work", "call_7", True),
+    )
+
+
+@through()
+def test_a_call_that_began_before_its_step_is_no_evidence(entry: EntryPoint) -> None:
+    session = Session()
+
+    def work(on: str) -> str:
+        """Work; the host begins the step meanwhile."""
+        session.dispatch(MarkStep("S001", "in_progress"))
+        return on
+
+    agent = entry.agent(session, (), PlanPolicy(evidence="required"), others=[work])
+    refused, _, _news = play(agent, [[SHOP], [WORK], [proved("S001", "C1")]]).texts[-1].partition(". Since ")
+    assert refused == (
+        "Refused, nothing changed. C1 (work) was made before S001 began; call a tool that does the work of "
+        "S001 first"
     )
 
 
@@ -211,8 +228,8 @@ def test_each_request_offers_what_the_plan_takes_and_other_calls_are_answered(en
 def test_a_request_offers_what_the_plan_of_another_process_takes(
     entry: EntryPoint, opens: Callable[[], Session]
 ) -> None:
-    agent = entry.agent(opens(), (), PlanPolicy(offer="possible"))
+    agent = entry.agent(opens(), (), PlanPolicy(offer="possible"), others=[look])
     first = play(agent, [])
     assert toolbox(opens(), ()).call(*SHOP).success
     second = play(agent, [], first.after)
-    assert [len(each.tools) for each in (*first.requests, *second.requests)] == [1, 6]
+    assert [len(each.tools) for each in (*first.requests, *second.requests)] == [2, 7]

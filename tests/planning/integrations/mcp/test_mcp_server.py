@@ -63,7 +63,7 @@ def shout(word: str) -> dict[str, str]:
 
 @in_both_eras
 async def test_without_structured_results_the_model_has_the_text_alone(mode: str) -> None:
-    server = build_server([Tool("shout", "Shouts.", shout)], structured=False)
+    server = build_server([Tool("shout", "Shouts.", shout)], structured=False, always_load=True)
     async with Client(server, mode=mode) as client:
         listed = (await client.list_tools()).tools
         results = [
@@ -71,7 +71,9 @@ async def test_without_structured_results_the_model_has_the_text_alone(mode: str
             await client.call_tool("planning_mark_step", {"step_id": "S002", "status": "done"}),
             await client.call_tool("shout", {"word": "help"}),
         ]
-    assert [each.output_schema for each in listed] == [None] * 7
+    assert [(each.output_schema, each.meta) for each in listed] == [
+        (None, {"anthropic/alwaysLoad": True})
+    ] * 7
     assert [each.structured_content for each in results] == [None] * 3
     assert [said(each) for each in results] == [
         "Plan set: S001. Next: S001 Reproduce it",
@@ -391,7 +393,8 @@ async def test_a_client_of_the_older_era_subscribes_and_unsubscribes(way: str) -
     ):
         with pytest.warns(MCPDeprecationWarning):
             await client.subscribe_resource("plan://watched")
-        session.dispatch(SetupPlan("Seen"))
+        session.dispatch(SetupPlan("Begun"))
+        session.dispatch(SetupPlan("Seen"))  # both are there when it is told
         uris = [await heard.get()]
         with pytest.warns(MCPDeprecationWarning):
             await client.unsubscribe_resource("plan://watched")

@@ -453,6 +453,11 @@ async def test_the_tools_of_an_agent_that_does_not_plan_are_held_back_too() -> N
     assert model.script == []
 
 
+async def test_an_agent_that_is_sent_back_reads_the_plan() -> None:
+    talk = Conversation(Session(), PlanPolicy(finish_gate=1), turn(SHOP), said(), said())
+    assert (await talk.say())[1:] == [OPEN]
+
+
 async def test_an_agent_that_does_not_plan_may_end() -> None:
     talk, model = with_helper(PlanPolicy(finish_gate=1), said("Hello."))
     await talk.say()

@@ -82,6 +82,17 @@ def test_of_many_halves_of_characters_fifty_are_said() -> None:
     assert document.value == ["\ufffd" * 60]
 
 
+def test_a_doubt_that_would_take_long_to_settle_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ('[{"a": 1, "b": {"c": 1}]', '[[{"a": 1}]}]', '[1, {"a": {"b": 1, "c": 2}}}]')
+    codes = ["missing_bracket", "extra_bracket", "extra_bracket"]
+    assert [brief(read_document(text, WORKFLOW))[0][0] for text in texts] == codes
+    monkeypatch.setattr(repair, "MOST_WEIGHED", 5)
+    found = [(1, 2), (11, 12), (27, 28)]
+    assert [brief(read_document(text, WORKFLOW)) for text in texts] == [
+        [("ambiguous_bracket", at)] for at in found
+    ]
+
+
 # --- what could not be read
 
 

@@ -150,7 +150,7 @@ def findings(document: Document) -> str:
         *(pytest.param(TEXTS[kind], ANYTHING, id=kind) for kind in ("any JSON", "in a fence")),
     ],
 )
-def test_a_text_is_read_so(texts: Sequence[str], wanted: Wanted, snapshot: SnapshotAssertion) -> None:
+def test_what_is_found_in_a_text(texts: Sequence[str], wanted: Wanted, snapshot: SnapshotAssertion) -> None:
     blocks = [f"{text!a:.400}\n{findings(read_document(text, wanted))}\n" for text in texts]
     assert "\n".join(blocks) == snapshot
 

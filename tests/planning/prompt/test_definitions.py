@@ -264,6 +264,12 @@ def convert(celsius: float) -> float:
     return celsius * 9 / 5 + 32
 
 
+FORMATS = "date-time time date duration email hostname ipv4 ipv6 uuid"
+SPARE = {
+    **dict.fromkeys(("title", "$id", "$comment", "contentMediaType", "contentEncoding"), "a"),
+    **dict.fromkeys(("deprecated", "readOnly", "writeOnly"), True),
+    "examples": ["a"],
+}
 INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
 
 
@@ -280,6 +286,8 @@ INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
          {"anyOf": [{"type": "number", "enum": [1, 2.5]}, {"type": "string", "enum": ["a"]}]}),
         ({"type": "object", "anyOf": INTEGER_OR_TEXT}, {"type": "object", "anyOf": INTEGER_OR_TEXT}),
         ({"oneOf": INTEGER_OR_TEXT}, {"anyOf": INTEGER_OR_TEXT}),
+        ({"type": "string", **SPARE}, {"type": "string"}),
+        *(({"type": "string", "format": name},) * 2 for name in FORMATS.split()),
     ],
 )  # fmt: skip
 def test_a_strict_schema_has_what_strict_modes_take(declared: dict[str, Any], strict: dict[str, Any]) -> None:

@@ -242,11 +242,14 @@ def tagged(tag: str, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": [*properties]}
 
 
+FORMATS = ("date", "date-time", "time", "duration", "uuid", "decimal", "email", "uri")
 SHAPES = [tagged("circle", size=INTEGER), tagged("square", size=INTEGER)]
 DRAWING: dict[str, Any] = {
     "mode": {"enum": ["slow", "fast"]},
     "exact": {"const": "yes"},
     "open": {"type": "object", "required": ["x"]},
+    "none": {"type": "object", "properties": {}, "additionalProperties": False},
+    **{name: {"type": "string", "format": name} for name in FORMATS},
 }
 
 
@@ -258,6 +261,7 @@ DRAWN: list[dict[str, Any]] = [
     {"mode": "fats"},
     {"exact": "no"},
     {"open": "text"},
+    dict.fromkeys(("none", *FORMATS), 1),
     # A field beside those of the form that is meant changes nothing for the others.
     {"shape": {"kind": "circle", "size": "7", "z": 1}},
 ]

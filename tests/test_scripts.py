@@ -254,5 +254,3 @@ def test_each_requirement_of_a_user_names_its_lowest_version() -> None:
     extras = PROJECT["optional-dependencies"]
     wanted = [*PROJECT["dependencies"], *(each for name in extras if name in TESTS for each in extras[name])]
     assert [each for each in wanted if ">=" not in each] == []
-
-

@@ -54,12 +54,6 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(pages().values()) == sorted([*written, *generated, *(specs - internal)])
 
 
-def test_the_front_page_links_to_every_page_but_the_guarantees() -> None:
-    others = {page for page in pages().values() if not page.startswith("specs/")}
-    links = re.findall(r"\]\(([^)#\s]+)", (DOCS / "index.md").read_text(encoding="utf-8"))
-    assert others - {"index.md"} <= set(links)
-
-
 INTERNAL = {
     "CheckBroken": "ends the constructor of a record",
     "Ended": "ends a run, which raises its cause",

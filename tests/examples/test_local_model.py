@@ -63,7 +63,8 @@ def start(python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
             path.write_text(template)
             given = ["--template", str(path)] if template else []
             address = stack.enter_context(agent["server"](python, *given))
-            clients[template] = OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=30)
+            client = OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=30)
+            clients[template] = stack.enter_context(client)
             clients[template].models.list()  # it answers 503 while it loads, which the client retries
         return clients[template]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.metadata
 import pkgutil
 import re
 import runpy
@@ -47,26 +46,12 @@ def pages() -> dict[str, str]:
     return dict(re.findall(r"^ +- (.+): (\S+\.md)$", CONFIG.partition("\nnav:\n")[2], re.MULTILINE))
 
 
-def test_each_page_of_a_task_or_a_framework_has_its_title_in_the_navigation() -> None:
-    titles = {page: title for title, page in pages().items() if page.startswith(("howto/", "frameworks/"))}
-    assert titles == {
-        page: (DOCS / page).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for page in titles
-    }
-    assert len(titles) > 25
-
-
 def test_every_page_is_in_the_navigation_once() -> None:
     written = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
     specs = {f"specs/{path.name}" for path in (ROOT / "specs").glob("*.md")}
     internal = {"specs/ARCHITECTURE.md", "specs/MODULES.md", "specs/VIEW.md"}
     generated = ["reference/cli.md", "reference/codes.md"]
     assert sorted(pages().values()) == sorted([*written, *generated, *(specs - internal)])
-
-
-def test_the_front_page_links_to_every_page_but_the_guarantees() -> None:
-    others = {page for page in pages().values() if not page.startswith("specs/")}
-    links = re.findall(r"\]\(([^)#\s]+)", (DOCS / "index.md").read_text(encoding="utf-8"))
-    assert others - {"index.md"} <= set(links)
 
 
 INTERNAL = {
@@ -259,27 +244,6 @@ def test_each_file_that_it_names_is_there() -> None:
     assert [name for name in named if not any((ROOT / at / name).exists() for at in ("src", "tests"))] == []
 
 
-# specs/MODULES.md says what each folder costs, and a script prints what each module is for
-
-
-@pytest.fixture
-def script() -> dict[str, Any]:
-    if not (ROOT / "scripts").is_dir():
-        pytest.skip("the source distribution has no scripts")
-    return runpy.run_path(str(ROOT / "scripts" / "modules"))
-
-
-def test_the_sizes_of_the_rooms_are_near_what_the_page_says(script: dict[str, Any]) -> None:
-    sizes = script["sizes"](ROOT)
-    page = (ROOT / "specs" / "MODULES.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\S+)/` \| ([\d,]+) \| ([\d,]+) \|", page, re.MULTILINE)
-    said = {room: (int(source.replace(",", "")), int(tests.replace(",", ""))) for room, source, tests in rows}
-    assert said.keys() == sizes.keys()
-    for room, both in sizes.items():
-        for lines, expected in zip(both, said[room], strict=True):
-            assert lines == pytest.approx(expected, rel=0.1, abs=100), room
-
-
 def test_the_architecture_names_modules_that_are_there() -> None:
     folders = (ROOT / name for name in ("src", "tests", "benchmarks", "scripts"))
     every = [f"/{path.relative_to(ROOT)}" for folder in folders for path in folder.rglob("*.py")]
@@ -291,13 +255,6 @@ def test_the_architecture_names_modules_that_are_there() -> None:
 # README and the package page
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("page", "most"), [("README.md", 145), ("SECURITY.md", 29), ("specs/SECURITY.md", 149)]
-)
-def test_a_page_is_short_enough_to_be_read(page: str, most: int) -> None:
-    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= most
 
 
 def test_the_first_screen_has_a_picture_the_install_line_a_refusal_and_three_links() -> None:
@@ -323,19 +280,13 @@ def test_the_programs_print_what_the_comments_beside_them_say() -> None:
 
 def test_the_package_page_has_no_link_to_a_file() -> None:
     """A package page has no files beside it."""
-    text = importlib.metadata.metadata("session-planning").json["description"]
-    links = re.findall(r"\]\(([^)]+)\)", str(text))
-    assert [link for link in links if not link.startswith("https://")] == []
-
-
-def test_the_links_of_the_package_page_are_made_from_the_address_of_the_repository(tmp_path: Path) -> None:
-    text = "![P](p.svg)\nSee [A](specs/A.md) and [B](https://example.org).\n"
-    (tmp_path / "README.md").write_text(text, encoding="utf-8")
-    build = runpy.run_path(str(ROOT / "hatch_build.py"))["PackagePage"]
-    metadata: dict[str, Any] = {}
-    build(str(tmp_path), {"repository": "https://example.org/r/"}).update(metadata)
-    assert metadata["readme"] == {
-        "content-type": "text/markdown",
-        "text": "![P](https://example.org/r/raw/HEAD/p.svg)\nSee [A](https://example.org/r/blob/HEAD/specs/A.md)"
-        " and [B](https://example.org).\n",
-    }
+    build, found = runpy.run_path(str(ROOT / "hatch_build.py"))["PackagePage"], list[str]()
+    for repository in ("", "https://example.org/r/"):
+        metadata: dict[str, Any] = {}
+        build(str(ROOT), {"repository": repository}).update(metadata)
+        found += re.findall(r"!?\[[^]]*\]\(([^)]+)\)", metadata["readme"]["text"])
+    assert {
+        f"https://example.org/r/{each}"
+        for each in ("raw/HEAD/examples/triage.svg", "blob/HEAD/docs/tutorial.md")
+    } <= set(found)
+    assert [link for link in found if not link.startswith("https://")] == []

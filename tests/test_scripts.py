@@ -57,44 +57,27 @@ def test_a_rule_refuses_a_bad_sentence_and_lets_a_good_one_be(
 
 
 MODULE = '''
-"""What a module does."""
-
-ALIAS = str
-"""Which name it has."""
 _HIDDEN = str
 """Which name it has."""
-
 
 class Shown:
     """How it is shown."""
 
     def message(self, value: str) -> str:
-        """Say it alone."""
-        def inner() -> None:
-            """Whether it is."""
-        return f"{value} is no plan, but {value or 'a text'}" "and\\n" "likewise gone"
-
-    def kept(self) -> str:
-        """Name it: where there is none, it is empty.
+        """Name it.
 
         Where no name is given, it is not a text.
         """
-        return "told"
+        def inner() -> None:
+            """Whether it is."""
+        return f"{value} is no plan, but {value or 'a text'}" "and\\n" "likewise gone"
 
     @property
     def taken(self) -> str:
         return "it is a text"  # words: it is
 
-
-class _Hidden:
-    """What hides."""
-
-    def show(self) -> None:
-        """Where it is."""  # is another one
-
-
 def _shown() -> None:
-    """Show it."""
+    """Where it is."""  # is another one
 '''
 
 
@@ -271,11 +254,3 @@ def test_each_requirement_of_a_user_names_its_lowest_version() -> None:
     extras = PROJECT["optional-dependencies"]
     wanted = [*PROJECT["dependencies"], *(each for name in extras if name in TESTS for each in extras[name])]
     assert [each for each in wanted if ">=" not in each] == []
-
-
-def test_a_lowest_version_that_does_not_go_with_the_others_is_said() -> None:
-    declared = ["attrs>=25.4", "limits[redis]>=4", "langgraph>=1.2"]
-    pins = ["attrs==25.4.0", "langgraph==1.2.12", "limits==4.0.0", "pydantic==2.12.0"]
-    assert LOWEST["unreachable"](declared, pins) == [
-        "langgraph>=1.2: the lowest that goes with the others is 1.2.12"
-    ]

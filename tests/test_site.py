@@ -21,21 +21,13 @@ SOURCES = ("mkdocs.yml", "README.md", "docs/**/*.*", "specs/*.md", "scripts/docs
 TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 WORDS = {
     "FastAPI": "howto/serve-with-fastapi.html",
-    "Chinese": "howto/plan-in-another-language.html",
     "only ASCII is allowed": "howto/plan-in-another-language.html",
     "postgres": "howto/ask-a-database.html#postgresql",
-    "approve": "howto/approve-a-plan.html",
-    "crash": "howto/continue-after-a-crash.html",
     "kill -9": "howto/continue-after-a-crash.html",
     "how do I test my prompt?": "howto/test-prompt-and-plan.html",
-    "langchain": "frameworks/langchain.html",
     "Claude Code": "frameworks/claude-code.html",
-    "todo list": "coming-from/langchain-todo.html",
-    "slice": "concepts.html#session-event-reducer-slice",
-    "install": "tutorial.html#1-install",
     "--resume": "tutorial.html#4-resume-in-a-new-process",
     "StoreBusy": "troubleshooting.html#storebusy",
-    "the agent's state is of another session named run-7": "troubleshooting.html#versionerror",
     "planning.tools.errors.DataNotFound: read_log found nothing.": "troubleshooting.html#datanotfound",
 }
 SHOWN = """(() => {

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 from cli_runs import TRIAGE, run
-from examples.filings.facts import create_database
-from examples.filings.tools import filings_tools
 from examples.folder_store import FolderStore
 from examples.shop import QUESTIONS, recorded_sql
 from examples.shop import create_database as create_shop
@@ -47,21 +45,6 @@ def run_program(folder: Path, *command: str | Path) -> subprocess.CompletedProce
 
 
 # Company facts: the example's file, its tool and its plan
-
-
-def test_what_cannot_be_answered_is_refused_with_what_can(
-    tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
-    create_database(tmp_path / "filings.db")
-    box = Toolbox(filings_tools(tmp_path / "filings.db"))
-    year = {"start_date": "2022-01-01", "end_date": "2022-12-31"}
-    amazon = {"ticker": "AMZN", "metrics": ["Revenue", "ResearchAndDevelopment"], **year}
-    apple = {"ticker": "AAPL", "metrics": ["Profit"], **year, "start_date": "2022-1-1"}
-    asked = [("company_info", {"ticker": "IBM"}), ("financial_facts", amazon), ("financial_facts", apple)]
-    results = [
-        box.call("sec_financial_data", {"query_type": kind, "parameters": given}) for kind, given in asked
-    ]
-    assert "\n".join(f"{each.success} {each.code} {each.message}" for each in results) == snapshot
 
 
 def test_the_program_answers_and_leaves_nothing_behind(snapshot: SnapshotAssertion, tmp_path: Path) -> None:

@@ -238,13 +238,3 @@ def test_ten_thousand_changes_draw_what_is_in_sight(shown: Opened) -> None:
         assert len(page.texts("#changes .entry")) >= 8
     assert most < FEW
     assert page.texts("#changes .entry b")[-1] == "10,000"
-
-
-def test_what_is_printed_is_whole(shown: Opened) -> None:
-    session, toolbox = in_memory()
-    call(toolbox, "setup_plan", objective="Print", initial_steps=[f"Step {each}" for each in range(50)])
-    page = shown(of_memory(session))
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert len(page.values(".step")) == 50
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert len(page.values(".step")) < 50

@@ -302,27 +302,6 @@ def test_more_than_thirty_nodes_have_a_map_that_leads_to_a_place(shown: Opened) 
     assert not page.evaluate("$('map').checkVisibility()")
 
 
-def test_the_wheel_zooms_below_the_pointer_and_the_mouse_drags(shown: Opened) -> None:
-    page = shown(a_run_of(MANY), width=1440, height=800)
-    corner = page.evaluate("$('canvas').getBoundingClientRect().toJSON()")
-    below = {"x": corner["x"] + 8, "y": corner["y"] + 300}
-    place = "[($('canvas').scrollLeft + 8) / graph.scale, ($('canvas').scrollTop + 300) / graph.scale]"
-    page.evaluate("$('canvas').scrollTo(500, 200)")
-    page.settle()
-    scale, before = page.evaluate(f"[graph.scale, {place}]")
-    page.send("Input.dispatchMouseEvent", type="mouseWheel", deltaX=0, deltaY=-120, modifiers=2, **below)
-    page.wait(f"graph.scale > {scale}")
-    assert page.evaluate(place) == pytest.approx(before, abs=2)
-    left, top = page.evaluate("[$('canvas').scrollLeft, $('canvas').scrollTop]")
-    page.send("Input.dispatchMouseEvent", type="mousePressed", button="left", clickCount=1, **below)
-    moved = {"x": below["x"] + 60, "y": below["y"] + 40}
-    page.send("Input.dispatchMouseEvent", type="mouseMoved", button="left", buttons=1, **moved)
-    page.send("Input.dispatchMouseEvent", type="mouseReleased", button="left", clickCount=1, **moved)
-    page.settle()
-    place = page.evaluate("[$('canvas').scrollLeft, $('canvas').scrollTop]")
-    assert place == pytest.approx([left - 60, top - 40], abs=1)
-
-
 def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Opened) -> None:
     tries = iter([TimeoutError("late"), None])
 

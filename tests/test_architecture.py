@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tomllib
 import zlib
-from importlib.metadata import files
+from importlib.metadata import files, requires
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -135,3 +135,18 @@ def test_no_module_imports_a_name_from_a_package_that_it_is_in() -> None:
                 found[are_modules].append(f"{module}:{node.lineno}")
     assert found[False] == []
     assert found[True] != []
+
+
+def test_the_core_has_four_requirements() -> None:
+    core = [need for need in requires("session-planning") or () if "extra ==" not in need]
+    assert sorted(need.partition(">")[0] for need in core) == [
+        "attrs",
+        "jsonschema-rs",
+        "pydantic",
+        "typing-extensions",
+    ]
+
+
+def test_tests_mirror_the_rooms() -> None:
+    rooms = {path.parent.relative_to(ROOT / "src") for path in (ROOT / "src").rglob("*.py")}
+    assert {str(room) for room in rooms if not (ROOT / "tests" / room).is_dir()} == set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 from pathlib import Path
 
@@ -49,3 +50,11 @@ def test_the_picture_and_the_figures_of_the_proof_are_made_of_the_stored_figures
     for page in ("README.md", "docs/figures.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         assert picture["quote_proof"](text, figures) == text
+
+
+def test_every_part_has_its_section_in_the_results() -> None:
+    from benchmarks.measure import PARTS, RESULTS
+
+    sources = ((ROOT / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8") for name in PARTS.values())
+    titles = [re.findall(r'\bSection\(\s*"([^"]+)"', source)[0] for source in sources]
+    assert re.findall("^## (.*)", RESULTS.read_text(encoding="utf-8"), re.MULTILINE) == titles

@@ -290,3 +290,23 @@ def test_the_package_page_has_no_link_to_a_file() -> None:
         for each in ("raw/HEAD/examples/triage.svg", "blob/HEAD/docs/tutorial.md")
     } <= set(found)
     assert [link for link in found if not link.startswith("https://")] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "most"), [("README.md", 145), ("SECURITY.md", 29), ("specs/SECURITY.md", 149)]
+)
+def test_a_page_is_short_enough_to_be_read(page: str, most: int) -> None:
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= most
+
+
+def test_the_sizes_of_the_rooms_are_near_what_the_page_says() -> None:
+    if not (ROOT / "scripts").is_dir():
+        pytest.skip("the source distribution has no scripts")
+    sizes = runpy.run_path(str(ROOT / "scripts" / "modules"))["sizes"](ROOT)
+    page = (ROOT / "specs" / "MODULES.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\S+)/` \| ([\d,]+) \| ([\d,]+) \|", page, re.MULTILINE)
+    said = {room: (int(source.replace(",", "")), int(tests.replace(",", ""))) for room, source, tests in rows}
+    assert said.keys() == sizes.keys()
+    for room, both in sizes.items():
+        for lines, expected in zip(both, said[room], strict=True):
+            assert lines == pytest.approx(expected, rel=0.1, abs=100), room

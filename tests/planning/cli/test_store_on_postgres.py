@@ -14,6 +14,8 @@ from run_folders import plan, thought
 from store_files import a_store, all_of, timeless
 from syrupy.assertion import SnapshotAssertion
 
+from planning.plan.commands import RemoveStep
+from planning.view.sources import StoreSource
 from session.stores import PostgresStore, SqliteStore
 
 pytestmark = pytest.mark.postgres
@@ -84,6 +86,22 @@ def test_a_database_is_changed_by_what_changes_a_file(url: str, snapshot: Snapsh
     Path("plan.json").write_text(plan(thought("think")))
     done = "\n".join(timeless(shown(url, *on(url, command))) for command in CHANGING)
     assert re.sub(r"\d+\.\d s", "0.0 s", done) == snapshot
+
+
+def test_the_page_shows_a_database_as_the_file_and_steers_it(url: str) -> None:
+    file, database = (StoreSource(place, None) for place in ("plans.db", url))
+    assert database.listed() == file.listed()
+    for name in ("nightly", "run", "what-if"):
+        shown = ["".join(source.open(name).document.parts()) for source in (file, database)]
+        address = f"postgresql://{url.rpartition('@')[2]}"
+        assert shown[1] == shown[0].replace('"plans.db"', f'"{address}"')
+    run = database.open("nightly")
+    assert database.steer("nightly", RemoveStep("S002"), 6) == 7
+    run.document.read(run.moments)
+    run.close()
+    assert (run.document.version, run.document.problem) == (7, None)
+    with pytest.raises(LookupError):
+        database.open("missing")
 
 
 def test_the_statement_is_printed_for_an_administrator(bare: str) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, closing
-from pathlib import Path
+from contextlib import asynccontextmanager
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -24,7 +23,7 @@ from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
-from google.adk.sessions import DatabaseSessionService, InMemorySessionService
+from google.adk.sessions import InMemorySessionService
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
@@ -34,7 +33,6 @@ from planning import ApprovePlan, PlanPolicy
 from planning.integrations.google_adk import PlanningToolset
 from planning.plan.commands import MarkStep, SetupPlan
 from session import Session, SnapshotError, ToolFailed, ToolInvoked
-from session.stores import SqliteStore
 
 of_agent_tool = pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated")
 """ADK's own ``AgentTool`` does what ADK warns of."""
@@ -170,23 +168,6 @@ async def test_runs_are_taken_back_one_after_the_other(stored: Session) -> None:
     await back(runner, fourth)
     await go(runner)
     assert text_of(stored) == OPEN
-
-
-def test_it_goes_back_after_a_restart_with_a_database(tmp_path: Path, path: Path) -> None:
-    async def process(*script: Any, taken_back: str | None = None) -> tuple[str, str, str]:
-        async with DatabaseSessionService(f"sqlite+aiosqlite:///{tmp_path / 'adk.db'}") as service:
-            with closing(SqliteStore(path)) as store:
-                session = Session(session_id="run-7", store=store)
-                runner, model = run_with(PlanningToolset(session), *script, service=service)
-                if taken_back:
-                    await back(runner, taken_back)
-                invocation = await go(runner)
-                return invocation, tail(model.requests[0]), text_of(session)
-
-    asyncio.run(process(turn(SHOP), said()))
-    second, *_ = asyncio.run(process(turn(mark("S001")), said()))
-    assert asyncio.run(process(said()))[1:] == (HALF, HALF)
-    assert asyncio.run(process(said(), taken_back=second))[1:] == (OPEN, OPEN)
 
 
 async def test_what_the_host_changed_before_a_run_that_is_taken_back_stays(stored: Session) -> None:

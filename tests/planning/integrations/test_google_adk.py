@@ -107,22 +107,13 @@ async def test_a_model_class_that_splits_a_content_reads_the_plan_in_the_answer_
 
 
 class Connection(BaseLlmConnection):
-    """A live connection whose model makes a plan when the user has spoken, and then ends its turn."""
+    """A live connection whose model makes a plan, and then ends its turn."""
 
-    send_history = send_realtime = AsyncMock(side_effect=AssertionError)
-    close = AsyncMock()
-
-    def __init__(self) -> None:
-        self.answers = asyncio.Queue[LlmResponse]()
-
-    async def send_content(self, content: Content) -> None:
-        is_users = any(part.text for part in content.parts or ())
-        for answer in [turn(SHOP, mark("S001"))] if is_users else [said(), LlmResponse(turn_complete=True)]:
-            self.answers.put_nowait(answer)
+    send_history = send_realtime = send_content = close = AsyncMock()
 
     async def receive(self) -> AsyncGenerator[LlmResponse, None]:
-        while True:
-            yield await self.answers.get()
+        for answer in turn(SHOP, mark("S001")), said(), LlmResponse(turn_complete=True):
+            yield answer
 
 
 class Live(ScriptedLlm):

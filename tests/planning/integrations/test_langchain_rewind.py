@@ -237,18 +237,6 @@ def saver_of(kind: str) -> Any:
     return InMemorySaver() if kind == "checkpoints" else None
 
 
-def graph_of(saver: Any, *edges: tuple[str, str], **nodes: Any) -> Any:
-    """A graph of nodes; those to which no edge leads begin it."""
-    builder = StateGraph(PlanningState)
-    for name, node in nodes.items():
-        builder.add_node(name, node, retry_policy=RetryPolicy(initial_interval=0.01))
-    for first in nodes.keys() - {name for _, name in edges}:
-        builder.add_edge(START, first)
-    for edge in edges:
-        builder.add_edge(*edge)
-    return builder.compile(checkpointer=saver)
-
-
 @pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
 @pytest.mark.parametrize("plans", [True, False])
 @pytest.mark.parametrize("is_async", [False, True])
@@ -300,19 +288,24 @@ def test_a_node_that_is_tried_again_keeps_what_was_done() -> None:
             raise failures.pop()
         return {"planning": result["planning"]}
 
-    graph_of(InMemorySaver(), agent=node).invoke(asked(), A)
+    builder = StateGraph(PlanningState)
+    builder.add_node("agent", node, retry_policy=RetryPolicy(initial_interval=0.01))
+    builder.add_edge(START, "agent")
+    graph: Any = builder.compile(checkpointer=InMemorySaver())
+    graph.invoke(asked(), A)
     assert (statuses(session), rewinds(session)) == (["done", "pending"], 0)
 
 
 @pytest.mark.parametrize("names", [False, True])
 def test_a_run_that_resumes_keeps_what_was_done_beside_its_question(names: bool) -> None:
     session = planned().session
-    graph = graph_of(
-        *(InMemorySaver(), ("agent", "last"), ("ask", "last")),
-        agent=worker(session, marking("S001")),
-        ask=lambda _state: {"messages": [HumanMessage(interrupt("Which?"))]},
-        last=worker(session, marking("S002")),
-    )
+    builder = StateGraph(PlanningState)
+    builder.add_node("agent", worker(session, marking("S001")))
+    builder.add_node("ask", lambda _state: {"messages": [HumanMessage(interrupt("Which?"))]})
+    builder.add_node("last", worker(session, marking("S002")))
+    for first, second in ((START, "agent"), (START, "ask"), ("agent", "last"), ("ask", "last")):
+        builder.add_edge(first, second)
+    graph: Any = builder.compile(checkpointer=InMemorySaver())
     graph.invoke(asked(), A)
     assert statuses(session) == ["done", "pending"]
     graph.invoke(Command(resume="This"), graph.get_state(A).config if names else A)
@@ -362,8 +355,12 @@ def test_a_session_that_is_opened_for_each_call_is_not_rewound_behind_an_agent_t
 @pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
 def test_agents_in_nodes_side_by_side_keep_each_others_work(kept: str) -> None:
     session, meet = planned().session, Barrier(2)
-    workers = {name: worker(session, marking(name, meet)) for name in ("S001", "S002")}
-    graph_of(saver_of(kept), **workers).invoke(asked(), A)
+    builder = StateGraph(PlanningState)
+    for number in (1, 2):
+        builder.add_node(f"w{number}", worker(session, marking(f"S00{number}", meet)))
+        builder.add_edge(START, f"w{number}")
+    graph: Any = builder.compile(checkpointer=saver_of(kept))
+    graph.invoke(asked(), A)
     assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
 
 
@@ -419,7 +416,10 @@ class Slow(InMemorySaver):
 @pytest.mark.parametrize("names", [False, True])
 def test_an_agent_in_a_node_goes_back_though_its_checkpoint_is_saved_late(names: bool) -> None:
     session = planned().session
-    graph = graph_of(Slow(), agent=worker(session, marking("S001")))
+    builder = StateGraph(PlanningState)
+    builder.add_node("agent", worker(session, marking("S001")))
+    builder.add_edge(START, "agent")
+    graph: Any = builder.compile(checkpointer=Slow())
     graph.invoke(asked(), A)
     head = next(each.config for each in graph.get_state_history(A) if each.next == ("agent",))
     if not names:

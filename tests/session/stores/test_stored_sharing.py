@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from session_records import Count, Note, Ping, elsewhere, texts, words_of
+from session_records import Count, Note, Ping, Thing, elsewhere, texts, words_of
 from store_places import (
     BUSY,
     PLAN,
@@ -32,7 +32,7 @@ from store_places import (
 
 from planning import Plan
 from planning.suite.events import PlanChanged
-from session import InProcessEventBus, Session, TransactionError, VersionError, stored, transaction
+from session import InProcessEventBus, Session, TransactionError, VersionError, append, stored, transaction
 from session.records import Unread
 from session.stores import SqliteStore, StaleVersion, StoreBusy, StoreError
 
@@ -349,6 +349,15 @@ def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(place: Place
     assert list(store.watch("run-7", after=0, timeout=0)) == list(reader.history())
     assert [change.version for change in store.watch("run-7", timeout=0)] == []
     assert [change.version for change in store.watch("run-7", after=28, timeout=0)] == [29, 30]
+
+
+def test_a_watch_reads_what_is_not_registered_as_its_fields(place: Place) -> None:
+    session = open_session(place.open())
+    session.register_reducer(Thing, append)
+    session.dispatch(Thing((Note("x"), {"of": [Note("y")]})))
+    (change,) = place.open().watch("run-7", after=0, timeout=0)
+    fields = {"value": ({"text": "x"}, {"of": [{"text": "y"}]})}
+    assert change.events == (Unread("session_records:Thing", fields),)
 
 
 def test_a_watch_ends_by_close_from_another_thread(place: Place) -> None:

@@ -146,21 +146,6 @@ def of_two_runs(session: Session, *more: Any) -> Any:
     return run_with(PlanningToolset(session), *runs)
 
 
-async def test_runs_are_taken_back_one_after_the_other(stored: Session) -> None:
-    last = [turn(mark("S002")), said()]
-    runner, model = of_two_runs(stored, *last, said(), said(), *last, said())
-    await go(runner)
-    second, third = await go(runner), await go(runner)
-    for invocation, plan in ((third, HALF), (second, OPEN)):
-        await back(runner, invocation)
-        await go(runner)
-        assert (tail(model.requests[-1]), text_of(stored)) == (plan, plan)
-    fourth = await go(runner)
-    await back(runner, fourth)
-    await go(runner)
-    assert text_of(stored) == OPEN
-
-
 async def test_what_the_host_changed_before_a_run_that_is_taken_back_stays(stored: Session) -> None:
     runner, _ = of_two_runs(stored, said())
     await go(runner)

@@ -491,17 +491,6 @@ def test_a_view_is_in_no_snapshot_and_follows_a_rollback(counting: Session) -> N
     assert (select_all(past, Count), select_latest(past, Count)) == ((Count(1), Count(2)), Count(2))
 
 
-def test_what_a_view_raises_the_reader_hears_and_the_session_stays(counting: Session) -> None:
-    def broken(_select: Select) -> tuple[Any, ...]:
-        raise RuntimeError("no view")
-
-    counting.register_view(Count, broken)
-    counting.dispatch(Note("a"))
-    with pytest.raises(RuntimeError, match=r"^no view$"):
-        select_all(counting, Count)
-    assert select_all(counting, Note) == (Note("a"),)
-
-
 WRITES = """
 import sys
 sys.dont_write_bytecode, seen = True, []

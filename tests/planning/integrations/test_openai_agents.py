@@ -103,7 +103,6 @@ class Clerk:
         return [added_to(each.get("content") or each["output"]) for each in ends]
 
 
-SET = "Plan set: S001 to S002. Next: S001 Rent a room"
 DONE = "S001 done. Next: S002 Buy shelves"
 REFUSED = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
 

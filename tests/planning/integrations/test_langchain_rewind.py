@@ -28,6 +28,7 @@ from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Rewound, Session, select_latest
 
 A: Any = {"configurable": {"thread_id": "A"}}
+ASKED = {"messages": [HumanMessage("Go")]}
 RUN = [
     turn(SHOP, mark("S001", "in_progress"), prefix="a"),
     turn(mark("S01x"), prefix="b"),
@@ -72,7 +73,7 @@ def reminder_in(request: list[BaseMessage]) -> str:
 @pytest.mark.parametrize("is_async", [False, True])
 def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(session: Session, is_async: bool) -> None:
     agent, model = agent_of(session)
-    agent.invoke(asked(), A)
+    agent.invoke(ASKED, A)
     assert rewinds(session) == 0
     history = list(agent.get_state_history(A))
     assert len(history) == 9
@@ -91,7 +92,7 @@ def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(session: Session,
 
 def test_a_fork_of_the_turn_before_its_calls_replaces_them(session: Session) -> None:
     agent, _ = agent_of(session, interrupt_after=["tools"])
-    agent.invoke(asked(), A)
+    agent.invoke(ASKED, A)
     before = next(each for each in agent.get_state_history(A) if each.next == ("tools", "tools"))
     message = before.values["messages"][-1]
     other = turn(setup("Close the shop", "Sell shelves"), mark("S001"))
@@ -123,7 +124,7 @@ def test_a_turn_that_was_cut_short_is_finished_and_no_call_is_made_twice(
     first = opens() if is_stored else Session()
     agent, _ = agent_of(first, script, saver, tools=[phone])
     with pytest.raises(RuntimeError, match=r"^the line is cut\n"):
-        agent.invoke(asked(), A)
+        agent.invoke(ASKED, A)
     session = opens() if is_stored else first
     agent, _ = agent_of(session, script, saver, tools=[phone])
     result = asyncio.run(agent.ainvoke(None, A)) if is_async else agent.invoke(None, A)
@@ -154,7 +155,7 @@ def test_calls_whose_answers_were_lost_in_a_crash_are_not_made_again(opens: Call
 
     add = ("planning_add_step", {"steps": ["Paint it"]})
     with pytest.raises(KeyboardInterrupt):
-        agent(turn(add, add)).invoke(asked(), A)
+        agent(turn(add, add)).invoke(ASKED, A)
     messages = agent(said()).invoke(None, A)["messages"]
     assert [each.content for each in messages if isinstance(each, ToolMessage)] == [
         "Added S001.",
@@ -166,12 +167,12 @@ def test_calls_whose_answers_were_lost_in_a_crash_are_not_made_again(opens: Call
 def test_a_session_in_memory_that_has_changes_of_its_own_is_not_overwritten() -> None:
     saver = InMemorySaver()
     agent, _ = agent_of(Session(session_id="shop"), saver=saver)
-    agent.invoke(asked(), A)
+    agent.invoke(ASKED, A)
     second = Session(session_id="shop")
     PlanningMiddleware(second)
     second.dispatch(SetupPlan("Close the shop", (NewPlanStep("Sell shelves"),)))
     again, model = agent_of(second, [said()], saver)
-    again.invoke(asked(), A)
+    again.invoke(ASKED, A)
     plan = "Close the shop (active, 0 of 1 done)\nS001 pending: Sell shelves"
     assert text_of(second) == plan
     assert model.requests[0][-1].content == (
@@ -434,7 +435,7 @@ def test_news_of_a_delegation_leave_out_what_its_own_turn_did_before() -> None:
     model = ScriptedModel(script=[calls(mark("S001"), ("delegate", {"step_id": "S002"})), said()])
     middleware = [PlanningMiddleware(session, policy=PlanPolicy(stale_after=9))]
     agent: Any = create_agent(model, tools=[tool], middleware=middleware)
-    agent.invoke(asked())
+    agent.invoke(ASKED)
     assert added_to(str(model.requests[-1][-1].content)) == (
         "The plan has changed since your last turn: S002 done. Plan completed."
     )
@@ -452,14 +453,14 @@ def test_an_update_of_the_head_is_no_way_back() -> None:
 
 def test_a_rewind_of_the_host_between_two_turns_stays(session: Session) -> None:
     agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
-    agent.invoke(asked(), A)
+    agent.invoke(ASKED, A)
     version = session.version
     session.dispatch(AddStep((NewPlanStep("Count the money"),)))
     model.script = [turn(mark("S002"), prefix="d"), said()]
-    agent.invoke(asked(), A)
+    agent.invoke(ASKED, A)
     session.rewind(version, actor="host")
 
     model.script = [turn(mark("S001"), prefix="e"), said()]
-    agent.invoke(asked(), A)
+    agent.invoke(ASKED, A)
     assert text_of(session) == "Open the shop (completed, 1 of 1 done)\nS001 done: Rent a room"
     assert rewinds(session) == 1

@@ -238,20 +238,6 @@ def test_each_event_that_is_made_of_a_commit_is_published_if_the_slice_changed(
     assert caplog.record_tuples == [("session.session", logging.ERROR, "announcement_failed")] * 2
 
 
-def test_a_companion_is_one_object_for_a_session_and_its_class() -> None:
-    made = list[object]()
-
-    class Companion:
-        def __init__(self) -> None:
-            made.append(self)
-
-    session = Session()
-    found = session.local_object(Companion)
-    assert session.local_object(Companion) is found
-    assert made == [found]
-    assert session.clone().local_object(Companion) is not found
-
-
 class ReturnsAList:
     def __call__(self, slice_: tuple[Any, ...], event: Any) -> Any:
         return [event]
@@ -288,28 +274,6 @@ def test_the_value_is_reduced_before_the_event_whoever_publishes(session: Sessio
     expected = [f"{what} {number}" for number in range(1, 6) for what in ("value", "event")]
     assert list(session.select_all(str)) == list(session.at(5).select_all(str)) == expected
     assert len(session.select_all(ToolInvoked)) == 4
-
-
-def test_another_session_object_of_the_same_id_on_the_bus_reduces_what_one_publishes() -> None:
-    one = Session(session_id="run-7")
-    other = Session(session_id="run-7", bus=one.bus)
-    for session in (one, other):
-        session.register_reducer(Note, append)
-    one.publish(called(one, Note("a")))
-    other.publish(called(other, Note("b")))
-    assert one.select_all(Note) == other.select_all(Note) == (Note("a"), Note("b"))
-    assert one.version == other.version == 2
-    other.close()
-    one.publish(called(one, Note("c")))
-    assert (one.version, other.version) == (3, 2)
-
-
-def test_a_published_event_is_there_when_the_first_subscriber_hears_it(bus: InProcessEventBus) -> None:
-    seen: list[list[int]] = []
-    bus.subscribe(Ping, lambda event: seen.append(numbers(session.select_all(Ping))))
-    session = Session(bus=bus)
-    session.publish(ping(session, 1))
-    assert seen == [[1]]
 
 
 @pytest.mark.parametrize("history", [None, 7_000])
@@ -525,17 +489,6 @@ def test_a_view_is_in_no_snapshot_and_follows_a_rollback(counting: Session) -> N
     past = counting.at(2)
     assert repr(past) == f"SessionView('{counting.session_id}', version=2)"
     assert (select_all(past, Count), select_latest(past, Count)) == ((Count(1), Count(2)), Count(2))
-
-
-def test_what_a_view_raises_the_reader_hears_and_the_session_stays(counting: Session) -> None:
-    def broken(_select: Select) -> tuple[Any, ...]:
-        raise RuntimeError("no view")
-
-    counting.register_view(Count, broken)
-    counting.dispatch(Note("a"))
-    with pytest.raises(RuntimeError, match=r"^no view$"):
-        select_all(counting, Count)
-    assert select_all(counting, Note) == (Note("a"),)
 
 
 WRITES = """

@@ -22,7 +22,6 @@ from session_records import (
     note_session,
     numbers,
     ping,
-    printed,
     texts,
     words_of,
 )
@@ -410,18 +409,3 @@ def test_a_transaction_that_was_opened_outside_any_task_is_bound_to_its_thread_o
         asyncio.run(main())
         transaction.dispatch(Note("outside again"))
     assert [note.text for note in session.select_all(Note)] == ["outside", "task", "nested", "outside again"]
-
-
-def test_a_session_works_where_asyncio_was_never_imported() -> None:
-    program = """
-import sys
-from session import Session, append
-session = Session()
-session.register_reducer(int, append)
-with session.transaction() as transaction:
-    transaction.dispatch(1)
-    session.dispatch(2)
-    assert session.select_all(int) == (1, 2)
-print(session.select_all(int), "asyncio.events" in sys.modules)
-"""
-    assert printed(program) == "(1, 2) False\n"

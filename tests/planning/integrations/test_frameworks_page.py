@@ -48,15 +48,6 @@ def test_the_comparison_has_the_promises() -> None:
     assert rows in COMPARED
 
 
-def test_the_readme_has_calls_of_the_pages() -> None:
-    readme = (ROOT / "README.md").read_text()
-    rows = re.findall(r"^\| \[.*\]\(docs/frameworks/([\w-]+\.md)\) \| (.*?) \|", readme, re.MULTILINE)
-    assert len(rows) == 7
-    for page, written in rows:
-        code = (PAGES / page).read_text()
-        assert [call for call in re.findall(r"^`(\w+\(.*?\))`", written) if call not in code] == []
-
-
 @pytest.mark.parametrize(
     ("module", "blocked", "what", "package", "extra"),
     [

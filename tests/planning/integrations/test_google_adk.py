@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, closing
-from pathlib import Path
+from contextlib import asynccontextmanager
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -24,7 +23,7 @@ from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
-from google.adk.sessions import DatabaseSessionService, InMemorySessionService
+from google.adk.sessions import InMemorySessionService
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
@@ -34,7 +33,6 @@ from planning import ApprovePlan, PlanPolicy
 from planning.integrations.google_adk import PlanningToolset
 from planning.plan.commands import MarkStep, SetupPlan
 from session import Session, SnapshotError, ToolFailed, ToolInvoked
-from session.stores import SqliteStore
 
 of_agent_tool = pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated")
 """ADK's own ``AgentTool`` does what ADK warns of."""
@@ -109,22 +107,13 @@ async def test_a_model_class_that_splits_a_content_reads_the_plan_in_the_answer_
 
 
 class Connection(BaseLlmConnection):
-    """A live connection whose model makes a plan when the user has spoken, and then ends its turn."""
+    """A live connection whose model makes a plan, and then ends its turn."""
 
-    send_history = send_realtime = AsyncMock(side_effect=AssertionError)
-    close = AsyncMock()
-
-    def __init__(self) -> None:
-        self.answers = asyncio.Queue[LlmResponse]()
-
-    async def send_content(self, content: Content) -> None:
-        is_users = any(part.text for part in content.parts or ())
-        for answer in [turn(SHOP, mark("S001"))] if is_users else [said(), LlmResponse(turn_complete=True)]:
-            self.answers.put_nowait(answer)
+    send_history = send_realtime = send_content = close = AsyncMock()
 
     async def receive(self) -> AsyncGenerator[LlmResponse, None]:
-        while True:
-            yield await self.answers.get()
+        for answer in turn(SHOP, mark("S001")), said(), LlmResponse(turn_complete=True):
+            yield answer
 
 
 class Live(ScriptedLlm):
@@ -155,38 +144,6 @@ def of_two_runs(session: Session, *more: Any) -> Any:
     """A runner whose first run sets a plan up, and whose second one marks its first step."""
     runs = [turn(SHOP), said(), turn(mark("S001")), said(), *more]
     return run_with(PlanningToolset(session), *runs)
-
-
-async def test_runs_are_taken_back_one_after_the_other(stored: Session) -> None:
-    last = [turn(mark("S002")), said()]
-    runner, model = of_two_runs(stored, *last, said(), said(), *last, said())
-    await go(runner)
-    second, third = await go(runner), await go(runner)
-    for invocation, plan in ((third, HALF), (second, OPEN)):
-        await back(runner, invocation)
-        await go(runner)
-        assert (tail(model.requests[-1]), text_of(stored)) == (plan, plan)
-    fourth = await go(runner)
-    await back(runner, fourth)
-    await go(runner)
-    assert text_of(stored) == OPEN
-
-
-def test_it_goes_back_after_a_restart_with_a_database(tmp_path: Path, path: Path) -> None:
-    async def process(*script: Any, taken_back: str | None = None) -> tuple[str, str, str]:
-        async with DatabaseSessionService(f"sqlite+aiosqlite:///{tmp_path / 'adk.db'}") as service:
-            with closing(SqliteStore(path)) as store:
-                session = Session(session_id="run-7", store=store)
-                runner, model = run_with(PlanningToolset(session), *script, service=service)
-                if taken_back:
-                    await back(runner, taken_back)
-                invocation = await go(runner)
-                return invocation, tail(model.requests[0]), text_of(session)
-
-    asyncio.run(process(turn(SHOP), said()))
-    second, *_ = asyncio.run(process(turn(mark("S001")), said()))
-    assert asyncio.run(process(said()))[1:] == (HALF, HALF)
-    assert asyncio.run(process(said(), taken_back=second))[1:] == (OPEN, OPEN)
 
 
 async def test_what_the_host_changed_before_a_run_that_is_taken_back_stays(stored: Session) -> None:

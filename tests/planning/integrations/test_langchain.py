@@ -28,7 +28,7 @@ from frameworks import (
     text_of,
 )
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import (
     AIMessage,
@@ -48,7 +48,6 @@ from syrupy.assertion import SnapshotAssertion
 from planning import (
     ApprovePlan,
     ClearPlan,
-    PlanningStrategy,
     PlanningToolsSection,
     PlanPolicy,
     RejectPlan,
@@ -206,18 +205,6 @@ def test_a_tool_that_answers_with_a_command_is_told_by_that() -> None:
     assert result["planning"]["version"] == session.version
 
 
-def test_other_middleware_reads_the_answer_of_another_tool_as_it_is_while_nothing_changes() -> None:
-    read = list[Any]()
-
-    class Reads(AgentMiddleware[Any, Any]):
-        def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-            read.append(handler(request))
-            return read[-1]
-
-    Agent([[LOOK], "Done."], Session(), first=[Reads()]).run()
-    assert [(type(each), each.text) for each in read] == [(ToolMessage, "seen")]
-
-
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: bool) -> None:
     section, message, end = planned(), turn(ADD), said()
@@ -225,14 +212,6 @@ def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: 
         script: Script = [message, end] if is_shared else [message.model_copy(), end.model_copy()]
         Agent(script, section=section, checkpointer=None).run({"messages": ["Go"]})
     assert text_of(section.session).startswith("Open the shop (active, 0 of 4 done)\n")
-
-
-def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
-    strategy = PlanningStrategy.PLAN_ACT_REFLECT
-    section = PlanningToolsSection(session=Session(), strategy=strategy)
-    for agent in (Agent(["Done."], strategy=strategy), Agent(["Done."], section=section)):
-        agent.run()
-        assert agent.model.requests[0][0].content == f"## Planning\n\n{section.body()}"
 
 
 @pytest.mark.parametrize("mode", ["batched", "per_call"])
@@ -488,9 +467,3 @@ def test_outside_of_an_agent_a_tool_has_the_session_of_a_function_and_no_other()
         "Plan set: S001 to S002. Next: S001 Rent a room",
         "planning_setup_plan was not called: no session for this call",
     ]
-
-
-def test_without_a_gate_the_graph_has_no_further_node() -> None:
-    for policy in (None, PlanPolicy(evidence="required")):
-        agent = create_agent(ScriptedModel(script=[]), middleware=[PlanningMiddleware(policy=policy)])
-        assert "PlanningMiddleware.after_model" not in agent.get_graph().nodes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -19,16 +18,12 @@ from agents import (
     RunHooks,
     Runner,
     RunState,
-    SQLiteSession,
     WebSearchTool,
     function_tool,
 )
-from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
-from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData, ToolExecutionConfig
 from agents.testing import ScriptedModel, assistant_message, function_call
 from frameworks import HALF, OPEN, READ, SHOP, Call, added_to, mark, planned, proved, refusals, setup, text_of
-from openai import AsyncOpenAI
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
@@ -38,12 +33,10 @@ from planning import (
     RejectPlan,
     Toolbox,
     pending_approval,
-    testing,
     tool,
 )
 from planning.integrations.openai_agents import PlanningTools, planning_tools
 from planning.tools.errors import ContextInvalid
-from planning.tools.ledger import ToolCall
 from session import Session, ToolFailed, ToolInvoked
 
 Turn = Sequence[tuple[str, Any]] | str
@@ -110,7 +103,6 @@ class Clerk:
         return [added_to(each.get("content") or each["output"]) for each in ends]
 
 
-SET = "Plan set: S001 to S002. Next: S001 Rent a room"
 DONE = "S001 done. Next: S002 Buy shelves"
 REFUSED = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
 
@@ -126,13 +118,6 @@ class TestRequests:
             [f"{REFUSED}\n\n{OPEN}"],
             [f"{DONE}\n\n{HALF}"],
         ]
-
-    def test_the_reminder_is_kept_in_no_session_of_the_sdk(self) -> None:
-        clerk = Clerk(planning_tools(Session()), [SHOP], "Done.", "Again.")
-        with closing(SQLiteSession("u")) as memory:
-            for _ in range(2):
-                clerk.run(session=memory)
-            assert OPEN not in str(asyncio.run(memory.get_items()))
 
     def test_instructions_that_have_the_section_do_not_get_it_twice(self) -> None:
         planning = planning_tools(Session())
@@ -178,11 +163,6 @@ class TestRequests:
         assert not planning_tools(Session(), tools=[patient]).run_config(said).trace_include_sensitive_data
 
 
-def test_a_call_of_an_unknown_tool_is_answered_by_the_sdk() -> None:
-    clerk = Clerk(planning_tools(Session()), [("finish", {})], "Done.")
-    assert clerk.run() == ["Tool 'finish' not found."]
-
-
 def test_a_handoff_keeps_the_plan_and_names_the_agent_that_acts() -> None:
     session = Session()
     planning = planning_tools(session)
@@ -225,29 +205,6 @@ def test_a_call_is_made_once_where_its_id_names_the_response(item_id: str, said:
     turn = [("planning_add_step", {"steps": ["Paint it"]})]
     assert [Clerk(planning, turn, "Done.", item_id=item_id).run() for _ in said] == [[each] for each in said]
     assert len(planning.section.session.select_all(ToolInvoked)) == 1 + len({*said})
-
-
-@pytest.mark.parametrize("model_of", [OpenAIResponsesModel, OpenAIChatCompletionsModel])
-def test_through_the_openai_client_requests_and_answers_are_the_same(model_of: Any) -> None:
-    session = Session()
-    planning = planning_tools(session)
-
-    async def main(url: str) -> Any:
-        async with AsyncOpenAI(base_url=url, api_key="test") as client:
-            agent = Agent("clerk", model=model_of("gpt-5", client), tools=planning)
-            return await Runner.run(agent, "Go", run_config=planning.run_config(QUIET))
-
-    with testing.ScriptedModel([SHOP], [mark("S07"), mark("S001")], "Half of it.") as server:
-        assert outputs(asyncio.run(main(server.openai_url))) == [SET, REFUSED, DONE]
-    ends = [(each.body.get("input") or each.body["messages"])[-1] for each in server.requests]
-    assert [(each.get("role", "tool"), each.get("content") or each["output"]) for each in ends] == [
-        *(("user", "Go"), ("tool", f"{SET}\n\n{OPEN}"), ("tool", f"{DONE}\n\n{HALF}"))
-    ]
-    assert len({each.call_id for each in session.select_all(ToolCall)} - {None}) == 3
-    offered = [each.get("function", each) for each in server.requests[0].body["tools"]]
-    assert [(each["name"], each["parameters"], each["strict"]) for each in offered] == [
-        (each.name, each.parameters_schema(), False) for each in planning.section.tools()
-    ]
 
 
 ASK = "Plan set: S001 to S002. Ask the user to approve it first."

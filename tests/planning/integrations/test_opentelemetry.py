@@ -20,7 +20,7 @@ from planning.integrations.opentelemetry import instrument
 from planning.tools import tool
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from planning.workflow.run.records import RunChanged, StepChanged, WorkflowRun
-from session import EventBus, InProcessEventBus, Session
+from session import InProcessEventBus, Session
 
 SETUP = SetupPlan("Open the shop", (NewPlanStep("Rent a room"), NewPlanStep("Buy shelves")))
 exported = InMemorySpanExporter()
@@ -191,14 +191,15 @@ def test_the_spans_of_a_thousand_runs_are_open_at_once() -> None:
 def test_a_bus_of_the_host_is_enough() -> None:
     class Bus:
         def __init__(self) -> None:
-            self.inner = InProcessEventBus()
-            self.subscribe, self.unsubscribe = self.inner.subscribe, self.inner.unsubscribe
-            self.publish = self.inner.publish
+            self.inner = inner = InProcessEventBus()
+            self.unsubscribe, self.publish = inner.unsubscribe, inner.publish
 
-    bus: EventBus = Bus()
-    session = Session(bus=bus, session_id="run-7")
+        def subscribe(self, event_type: Any, handler: Any) -> None:
+            self.inner.subscribe(event_type, handler)
+
+    session = Session(bus=Bus())
     register_plan(session)
-    instrument(bus, tracer_provider=provider)
+    instrument(session.bus, tracer_provider=provider)
     with tracer.start_as_current_span("call"):
         session.dispatch(SETUP)
     session.dispatch(MarkStep("S001", "done"))

@@ -61,7 +61,7 @@ class Api:
         async with self.client(base_url=url, api_key="test", max_retries=0) as client:
             reply = await attrgetter(self.create)(client)(**sent, **{self.conversation: messages})
             reply = [each async for each in reply] if stream else reply
-        return [*self.module.turn(reply), *await self.module.arun_calls(reply, box)]
+        return [*self.module.turn(reply), *await self.module.arun_calls(reply, box, actor="clerk")]
 
 
 CHAT = Api(openai, sdk.AsyncOpenAI, "chat.completions.create", "messages", openai.tools)
@@ -99,5 +99,6 @@ async def test_a_conversation_keeps_the_plan_whatever_the_model_sends(api: Api, 
     assert [text for _, text in found] == ANSWERS
     assert (answers_in(sent[api.conversation]), sent["tools"]) == (found, api.tools(box))
     assert text_of(session) == HALF
+    assert {change.actor for change in session.history()} == {"clerk"}
     assert [each.call_id for each in calls] == [call_id for call_id, _ in found]
     assert len({each.idempotency_key for each in calls} - {None}) == len(ANSWERS)

@@ -19,7 +19,7 @@ from syrupy.assertion import SnapshotAssertion
 from planning import Toolbox, tool_definitions
 from planning.integrations import anthropic, openai
 from planning.plan.commands import SetupPlan
-from planning.tools import ToolContext, tool
+from planning.tools import tool
 from session import Session, ToolInvoked
 
 
@@ -204,8 +204,8 @@ def test_what_a_server_sent_is_sent_back_and_each_call_is_answered(
     for name, sent in responses.items():
         turn = module.turn(iter(sent) if isinstance(sent, list) else sent)
         answers = module.run_calls(sent, BOX)
-        assert asyncio.run(module.arun_calls(sent, BOX)) == answers
-        again = module.run_calls(turn, BOX)  # the turn does not say that it was cut
+        assert asyncio.run(module.arun_calls(sent, [clear])) == answers  # the tools themselves
+        again = module.run_calls(turn, [clear])  # the turn does not say that it was cut
         rows = [("turn", turn), ("answers", answers), *[("answers to the turn", again)] * (again != answers)]
         shown += f"# {name}\n" + "".join(f"{what}: {json.dumps(value)}\n" for what, value in rows) + "\n"
     assert shown == snapshot
@@ -262,22 +262,6 @@ def test_no_answer_of_a_server_raises_anything_but_that_it_is_no_response(sent: 
             read()
         except TypeError as error:
             assert str(error).startswith("expected a ")
-
-
-@pytest.mark.parametrize(
-    ("module", "sent"), [(openai, completion(function("{}"))), (anthropic, message([USE]))]
-)
-def test_the_tools_may_be_given_themselves_and_the_agents_name_with_them(module: Any, sent: Any) -> None:
-    seen: list[str | None] = []
-
-    @tool(name="clear")
-    def noted(context: ToolContext) -> None:
-        """Note who calls it."""
-        seen.append(context.actor)
-
-    module.run_calls(sent, [noted], actor="clerk")
-    asyncio.run(module.arun_calls(sent, [noted], actor="clerk"))
-    assert seen == ["clerk", "clerk"]
 
 
 HASH = sha256(rb"\ud800").hexdigest()

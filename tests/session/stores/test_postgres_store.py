@@ -265,10 +265,7 @@ def test_wrong_addresses_say_what_is_wrong_and_never_the_password(pg: Pg) -> Non
     at = f"127.0.0.1:{pg.server.port}"
     for address, reason in (
         (f"planning:secret-word@{at}/postgres", DENIED),
-        (
-            f"planning:{ESCAPED}@{at}/secret-word",
-            "there is no such database: create it, or name another in the address",
-        ),
+        (f"planning:{ESCAPED}@{at}/secret-word", ABSENT),
         ("planning:secret-word@127.0.0.1:1/postgres", ENDED),
     ):
         with pytest.raises(StoreError) as caught:

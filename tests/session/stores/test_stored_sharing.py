@@ -317,16 +317,6 @@ def test_another_session_is_read_by_the_reducers_of_this_one(
     )
 
 
-def test_the_plan_before_the_change_of_another_is_known_though_nobody_read_it(place: Place) -> None:
-    writer, bus = open_session(place.open()), InProcessEventBus()
-    call(writer, *PLAN)
-    before = writer.select_latest(Plan)
-    reader, heard = open_session(place.open(), bus=bus), listening(bus)
-    mark(writer, "S001")
-    reader.refresh()
-    assert [(each.before, each.after) for each in heard] == [(before, writer.select_latest(Plan))]
-
-
 def test_the_time_of_a_change_decides_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = open_session(place.open()), open_session(place.open())
     for number, (session, clock) in enumerate([(here, 2e9), (there, 1e9), (here, 1.5e9), (there, 3e9)]):

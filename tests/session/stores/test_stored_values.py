@@ -529,14 +529,6 @@ def test_a_rollback_names_a_slice_that_is_not_registered(is_stored: bool) -> Non
     assert session.select_all(Thing) == (Thing("x"),)
 
 
-def test_a_session_in_memory_that_has_no_reducers_yet_takes_any_snapshot() -> None:
-    source = _registered(Session())
-    source.dispatch(Thing("x"))
-    session = Session()
-    session.rollback(source.snapshot())
-    assert session.select_all(Thing) == (Thing("x"),)
-
-
 def test_a_checkpoint_that_its_type_refuses_by_now_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 1)
     place = MemoryPlace(Path())

@@ -183,21 +183,6 @@ def test_in_ten_turns_the_model_has_our_tools_and_reads_our_text(
         assert calls_of(session) == made  # with the model's ids
 
 
-def test_without_options_the_tools_are_behind_a_search_and_the_model_reads_json(tmp_path: Path) -> None:
-    server = serving(tmp_path / "plans.db", "other")
-    requests, _ = said(tmp_path / "home", server, [READ, SETUP, READ], "Planned.")
-    assert tools(requests[0]) == []
-    texts = "".join(each.get("text", "") for each in blocks(requests[0]))
-    assert [name for name in PLAN_TOOLS if PREFIX + name not in texts] == []
-    now = {"objective": "Fix the login", "status": "active", "done": 0, "total": 2, "next_step": "S001"}
-    refused, planned, read = results(requests[-1]).values()
-    assert refused.startswith(
-        "error: Refused, nothing changed. no plan yet; call planning_setup_plan first\n"
-    )
-    assert json.loads(planned) == {"message": "Plan set: S001 to S002. Next: S001 Reproduce it", "plan": now}
-    assert list(json.loads(read)) == ["message", "plan"]
-
-
 BEGUN = "Fix the login (active, 0 of 2 done)\nS001 pending: Reproduce it\nS002 pending: Fix it"
 
 

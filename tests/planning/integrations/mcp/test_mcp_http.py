@@ -71,14 +71,10 @@ async def test_a_name_may_be_allowed() -> None:
 
 async def test_without_the_token_nothing_is_answered() -> None:
     wrong = ["Bearer", "Bearer another", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer \xe9"]
-    headers = [{}, *({"Authorization": given.encode("latin-1")} for given in wrong)]
-    found = await answers(*({"headers": each} for each in headers), token=TOKEN)
-    assert found == [(401, "A token is required")] * len(headers)
     right = [f"Bearer {TOKEN}", f"bearer  {TOKEN}"]
-    assert (
-        await answers(*({"headers": {"Authorization": each}} for each in right), token=TOKEN)
-        == [(200, "")] * 2
-    )
+    headers = [{}, *({"Authorization": given.encode("latin-1")} for given in (*wrong, *right))]
+    found = await answers(*({"headers": each} for each in headers), token=TOKEN)
+    assert found == [(401, "A token is required")] * 7 + [(200, "")] * 2
 
 
 async def test_a_refusal_says_how_to_authorize_and_closes_the_connection() -> None:

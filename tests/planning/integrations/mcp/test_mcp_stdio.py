@@ -16,7 +16,6 @@ from cli_runs import started
 from mcp_served import HELLO
 
 from planning import Plan, register_plan
-from planning.integrations.mcp import serve_stdio, stdio
 from session import Session
 from session.stores import SqliteStore
 
@@ -136,10 +135,6 @@ def test_a_client_that_goes_away_while_answers_are_due_ends_it() -> None:
         with suppress(BrokenPipeError):
             server.stdin.close()
         assert server.wait(60) == 0
-
-
-def test_the_last_answers_have_as_long_as_is_documented() -> None:
-    assert f"takes longer than {stdio._LAST_ANSWERS:g} seconds." in str(serve_stdio.__doc__)
 
 
 def test_a_plan_in_a_store_outlives_a_server_that_is_killed(tmp_path: Path) -> None:

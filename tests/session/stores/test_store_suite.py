@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -79,6 +79,18 @@ def forgetful(self: Any, source: SessionId, fork: StoredSession) -> None:
     self._claims[str(fork.session_id)].clear()
 
 
+def backwards(self: Any, session_id: SessionId, last: int, limit: int) -> Sequence[Any]:
+    return MemoryStore.checkpoints(self, session_id, last, 10**9)[::-1][:limit]
+
+
+def oldest_first(self: Any, session_id: SessionId, key: str) -> Sequence[int]:
+    return MemoryStore.with_key(self, session_id, key)[::-1]
+
+
+def unsorted(self: Any, limit: int | None = None) -> Sequence[StoredSession]:
+    return [kept.head for kept in self._kept.values()][:limit]
+
+
 def torn(self: Any, head: StoredSession, changes: Any, checkpoints: Any, claims: Any) -> None:
     MemoryStore.restore(self, head, (), checkpoints, claims)
     self._kept[str(head.session_id)].changes.extend(changes)
@@ -92,6 +104,9 @@ def open_to_its_thread(self: Any, session_id: SessionId, timeout: float | None =
 BROKEN: list[tuple[str, Callable[..., Any], str]] = [
     ("append", hasty, "test_a_change_for_another_version_is_refused_whole"),
     ("copy", forgetful, "test_a_copy_has_what_was_there_up_to_its_version_and_outlives_its_source"),
+    ("checkpoints", backwards, "test_a_store_has_what_was_appended_and_nothing_else"),
+    ("with_key", oldest_first, "test_a_key_finds_its_call_on_the_present_branch"),
+    ("sessions", unsorted, "test_sessions_are_listed_newest_first"),
     ("restore", torn, "test_a_session_is_copied_to_another_store_and_back_with_its_hashes"),
     ("lock", open_to_its_thread, "test_a_lock_keeps_other_writers_away_and_is_not_taken_twice"),
 ]

@@ -141,9 +141,10 @@ class Pool(ProcessLock):
 
     def _look(self, work: _Work) -> None:
         """See again and again that work is done: by one more thread, if those at work are held up."""
+        is_at_work = _is_at_work(work.thread)  # first: a thread that has ended changes the state no more
         if work.state in {"made", "over"}:
             work.end()
-        elif work.state == "begun" and not _is_at_work(work.thread):
+        elif work.state == "begun" and not is_at_work:
             reason = "the thread that did this has ended, as without memory: look whether it was done"
             work.error = StoreError(reason, outcome="unknown")
             work.end()

@@ -163,6 +163,7 @@ REPORTS: dict[str, Report] = {
     "a few problems of one kind": report(*UNKNOWN[:4]),
     "every problem": report(*ONE_OF_EACH, COMMENT),
     "a single error": report(TOOL),
+    "long words": report(Finding("wrong_type", "m" * 500, "h" * 501)),
     "accepted": report(),
     "accepted with a warning": report(COMMENT),
     "without a place": report(

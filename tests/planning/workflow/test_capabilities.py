@@ -110,6 +110,8 @@ def test_so_is_a_handler_or_an_agent_that_cannot_be_called_by_name(kind: str, gi
     message = refusal(TypeError, Capabilities, tools=given)
     assert refusal(TypeError, Capabilities, **{kind: given}) == message
     assert list(getattr(Capabilities(**{kind: {"send mail": search}}), kind)) == ["send mail"]
+    told = refusal(TypeError, Capabilities, tools="search")
+    assert refusal(TypeError, Capabilities, **{kind: "search"}) == told.replace("tools", kind)
 
 
 def test_handlers_and_agents_are_kept_as_they_were_given() -> None:

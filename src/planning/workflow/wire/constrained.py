@@ -53,14 +53,14 @@ def constrained_schema(tools: Tools, handlers: Names, agents: Names, version: in
     if version not in VERSIONS:
         raise ValueError(f"schema version must be 1 or 2, got {version!r}")
     definitions: dict[str, Any] = {}
-    steps = [*_of_tools(tools, definitions), *_of_names("type", handlers)]
+    steps = [*_of_tools(tools, definitions), *_of_names("handler", handlers)]
     if version == 2:
         steps += [*_of_names("agent", agents), _step()]
     if not steps:
         raise ValueError(
             "version 1 has steps that call tools or handlers, and no names are given; use version 2"
         )
-    array = {"type": "array", "items": steps[0] if len(steps) == 1 else {"anyOf": steps}, "minItems": 1}
+    array = {"type": "array", "items": {"anyOf": steps}, "minItems": 1}
     whole: dict[str, Any] = array
     if version == 2:
         fields = {"schema_version": {"const": 2, "type": "integer"}, "goal": _TEXT, "steps": array}
@@ -77,11 +77,11 @@ def _of_tools(tools: Tools, definitions: dict[str, Any]) -> Iterator[dict[str, A
             yield _step(type=_one_of(["tool"]), name=_one_of([name]), inputs=inputs)
 
 
-def _of_names(field: str, names: Names) -> Iterator[dict[str, Any]]:
+def _of_names(kind: str, names: Names) -> Iterator[dict[str, Any]]:
     """The step that calls a handler or an agent; none without names."""
     known = _NAME if names is None else _one_of(list(names))
     if known is _NAME or known["enum"]:
-        called = {"agent": known} if field == "agent" else {"type": _one_of(["handler"]), "name": known}
+        called = {"agent": known} if kind == "agent" else {"type": _one_of([kind]), "name": known}
         yield _step(**called, inputs=_ANY_INPUTS)
 
 

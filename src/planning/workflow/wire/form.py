@@ -252,7 +252,8 @@ def _refuse(uri: str) -> Any:
 # Spelled as one text: a list would take a page.
 _FIELDS: Final = (
     "step_id description type name agent tool inputs parameters outputs depends_on dependencies expected_key "
-    "output_path done_check status completed_at skipped schema_version goal steps created_at owner can_modify"
+    "output_path done_check timeout retries on_failure status completed_at skipped schema_version goal steps "
+    "created_at owner can_modify"
 )
 WORKFLOW: Final = Wanted(
     "workflow",

@@ -148,6 +148,9 @@ class Meddler(pydantic.BaseModel):
         return {"a": len(data.pop("deep"))}
 
 
+def grow(x: Annotated[Any, pydantic.AfterValidator(lambda x: x[0]["y"].append(1))]) -> None: ...
+
+
 class Bounds(pydantic.BaseModel):
     names: Annotated[list[str], Field(min_length=2, max_length=3)]
     count: Annotated[int, Field(gt=4, lt=9)]
@@ -188,6 +191,7 @@ TOOLS = Capabilities(
     tools=[
         search,
         draw,
+        grow,
         tool("letter", Letter),
         tool("dates", Dates),
         tool("meddler", Meddler),
@@ -212,10 +216,13 @@ def test_the_inputs_of_steps(snapshot: SnapshotAssertion) -> None:
     assert findings_text(stored(snapshot), TOOLS) == snapshot
 
 
-def test_a_validator_that_changes_what_it_is_given_does_not_change_the_plan() -> None:
-    report = validate_workflow(calling("meddler", old=1, deep={}), TOOLS)
+@pytest.mark.parametrize(
+    ("name", "inputs"), [("meddler", {"old": 1, "deep": {}}), ("grow", {"x": [{"y": []}]})]
+)
+def test_a_validator_that_changes_what_it_is_given_does_not_change_the_plan(name: str, inputs: Any) -> None:
+    report = validate_workflow(calling(name, **inputs), TOOLS)
     assert report.errors == ()
-    assert report.parsed_plan[1]["inputs"] == {"old": 1, "deep": {}}
+    assert report.parsed_plan[1]["inputs"] == inputs
 
 
 def test_what_must_pass_passes() -> None:

@@ -17,6 +17,7 @@ from datetime import date
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -76,6 +77,13 @@ def test_a_condition_that_is_no_text_is_refused() -> None:
     assert refusal(ConditionInvalid, check_condition, None) == message
 
 
+@pytest.mark.parametrize("error", [RecursionError, MemoryError])
+def test_so_is_one_that_the_parser_has_no_room_for(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ast.parse", Mock(side_effect=error))
+    message = "the condition is nested too deeply; shorten it"
+    assert refusal(ConditionInvalid, check_condition, f"1 < {id(error)}") == message
+
+
 @dataclasses.dataclass(eq=False)
 class Fact:
     name: str
@@ -129,7 +137,14 @@ MANY = list(range(1_000_000))
         ("a" * 100_000, "x.isalpha() and len(x) == 100000", True),
         ("a" * 100_001, "x.isalpha()", False),
         (LONG, "x.startswith('aa') and x.endswith('a') and len(x) == 10000000 and x[5] == 'a'", True),
+        ("a" * 1000, "x.startswith(x)", True),
+        ("a" * 1001, "x.startswith(x)", False),
+        ("a" * 20, "x.strip(x) == ''", True),
+        ("a" * 21, "x.strip(x) == ''", False),
+        (list(range(10_000)), "9999 in x", True),
         (list(range(10_001)), "9999 in x", False),
+        (list(range(9_997)), "1 in x and 2 in x and 3 in x and x != 1 and 'aaaaaa' < 'bbbbbb'", True),
+        (list(range(9_997)), "1 in x and 2 in x and 3 in x and x != 1 and 'aaaaaaa' < 'bbbbbbb'", False),
         (MANY, "len(x) == 1000000 and x[-1] == 999999 and x[:2] == [0, 1] and x != [1]", True),
         ([nested(60), nested(60)], "x[0] == x[1]", True),
     ],

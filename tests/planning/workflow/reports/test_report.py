@@ -94,23 +94,25 @@ VALID: dict[str, Report] = {
 NUL = Finding("unquoted_text", "'nul'", "write null", line=1, column=1, length=3)
 LINES = "[\n" + "1,\n" * 997 + "nul,\n" + "nul\n"
 HOSTILE = '["\x1b]0;owned\x07\x1b[2J\u202e\x9b1m\ud800", nul]'
+DIGITS = "/" + "0123456789" * 11
 ACTING = Finding("unquoted_text", "\x1b[31m\n is no JSON", "\rwrite\x07 null", 0, "\x1b[8m", "/\x1b[1m", 1)
 ACTING = attrs.evolve(ACTING, column=HOSTILE.index("nul") + 1, length=3)
-SHOWN: dict[str, str] = {
-    **{f"valid, {name}": each.render() for name, each in VALID.items()},
-    "a finding of each category": report(*ONE_OF_EACH, COMMENT).render(name="plan.json"),
-    "a plan that came parsed": report(attrs.evolve(TOOL, line=None, column=None), text=None).render(),
-    "line numbers of different widths": report(
-        *(attrs.evolve(NUL, message=f"'nul' is no JSON ({line})", line=line) for line in (999, 1000)),
-        text=LINES,
-    ).render(),
-    "nothing acts on the terminal": report(ACTING, text=HOSTILE).render(name="\x1b[5m.json\n"),
-}
 
 
 def test_a_report_as_a_person_reads_it(snapshot: SnapshotAssertion) -> None:
-    assert "".join(f"# {name}\n{text}\n\n" for name, text in SHOWN.items()) == snapshot
-    assert report(TOOL).render(width=1) == report(TOOL).render(width=40)
+    shown: dict[str, str] = {
+        **{f"valid, {name}": each.render() for name, each in VALID.items()},
+        "a finding of each category": report(*ONE_OF_EACH, COMMENT).render(name="plan.json"),
+        "a plan that came parsed": report(attrs.evolve(TOOL, line=None, column=None), text=None).render(),
+        "line numbers of different widths": report(
+            *(attrs.evolve(NUL, message=f"'nul' is no JSON ({line})", line=line) for line in (999, 1000)),
+            text=LINES,
+        ).render(),
+        "a narrow terminal": report(TOOL).render(width=1),
+        "long pointers": report(*(attrs.evolve(TOOL, pointer=DIGITS[:size]) for size in (100, 101))).render(),
+        "nothing acts on the terminal": report(ACTING, text=HOSTILE).render(name="\x1b[5m.json\n"),
+    }
+    assert "".join(f"# {name}\n{text}\n\n" for name, text in shown.items()) == snapshot
 
 
 def test_colour_adds_escape_sequences_and_nothing_else(snapshot: SnapshotAssertion) -> None:
@@ -161,6 +163,7 @@ REPORTS: dict[str, Report] = {
     "a few problems of one kind": report(*UNKNOWN[:4]),
     "every problem": report(*ONE_OF_EACH, COMMENT),
     "a single error": report(TOOL),
+    "long words": report(Finding("wrong_type", "m" * 500, "h" * 501)),
     "accepted": report(),
     "accepted with a warning": report(COMMENT),
     "without a place": report(

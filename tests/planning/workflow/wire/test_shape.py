@@ -15,6 +15,7 @@ from plan_findings import findings, findings_text, stored
 from run_cases import refusal
 from syrupy.assertion import SnapshotAssertion
 
+from planning.tools.parameters.schema import parts as parts_of
 from planning.workflow import (
     Capabilities,
     Report,
@@ -68,9 +69,18 @@ def test_of_a_long_list_the_first_thousand_items_are_looked_at_one_by_one() -> N
         items[at] = at
     found = [each.pointer for each in findings(first(depends_on=items)) if each.category == "schema"]
     assert found == ["/0/depends_on/0", "/0/depends_on/999"]
-    (late,) = findings(first(outputs=["b"] * 1000 + [1]))
-    assert (late.code, late.hint, late.pointer) == ("wrong_type", "send shorter lists", "")
+    late, _ = findings({"plan": first(outputs=["b"] * 1000 + [1])})
+    assert (late.code, late.hint, late.pointer) == ("wrong_type", "send shorter lists", "/plan")
     assert late.message == "an item behind the first 1,000 of a list has the wrong type"
+
+
+def test_what_may_be_a_field_of_the_step_is_not_guessed_to_be_an_input() -> None:
+    """A bracket is missing: the last field may be the step's or the input's."""
+    parts = [each for version in form.VERSIONS for each in parts_of(form.schema(version))]
+    fields = {name for part in parts for name in part.get("properties", ())}
+    text = '[{"step_id": "a", "inputs": {"x": {"y": 1}, "%": 1}]'
+    found = {name: validate_workflow(text.replace("%", name)).errors for name in fields}
+    assert {name for name in found if "ambiguous_bracket" in {each.code for each in found[name]}} == fields
 
 
 @pytest.mark.parametrize("more", [0, 2])

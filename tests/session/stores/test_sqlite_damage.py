@@ -64,6 +64,8 @@ PARTS = [
     *('{"!":"rewound","version":' + version + "}" for version in ("99", "-1", "1.5")),
     '{"!":"rolled back","session_id":"x","created_at":"2026-01-01T00:00:00+00:00","slices":[]}',
     '{"!":"rolled back","session_id":"../x","created_at":"2026-01-01T00:00:00+00:00","slices":{}}',
+    '{"!":"rolled back","session_id":"x","created_at":"2026-01-01T00:00:00+00:00",'
+    '"slices":{"planning.model:Plan":[5]}}',
 ]
 RAW += ['{"at":"2026-01-01","slices":["planning.model:Plan"],"parts":[' + part + "]}" for part in PARTS]
 
@@ -276,6 +278,14 @@ def test_verify_names_what_is_damaged(path: Path, damage: str, message: str, ver
     with pytest.raises(StoreError) as caught:
         SqliteStore(path).verify("run-7")
     assert (str(caught.value), caught.value.version) == (message, version)
+
+
+def test_where_the_newest_changes_are_gone_the_first_of_them_is_named(path: Path) -> None:
+    execute(path, "DELETE FROM changes WHERE version > 10")
+    session = open_session(SqliteStore(path))
+    with pytest.raises(StoreError) as caught:
+        session.select_latest(Plan)
+    assert (str(caught.value), caught.value.version) == (DAMAGED.format(11, 10), 11)
 
 
 def test_what_is_before_the_damage_can_be_read_and_forked(path: Path) -> None:

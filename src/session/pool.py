@@ -171,7 +171,7 @@ class Pool(ProcessLock):
         with self.lock:
             if self._wake.empty() or not self._may_start():
                 return
-            thread = Thread(target=self._serve, name="session", daemon=True)
+            thread = Thread(target=self._serve, daemon=True)
             try:
                 thread.start()
             except RuntimeError as error:

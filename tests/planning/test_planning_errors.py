@@ -36,6 +36,12 @@ def test_the_text_of_a_refusal_is_bounded_and_its_problems_are_whole(count: int)
     assert error.problems == (problem,) * count
 
 
+@pytest.mark.parametrize(("length", "is_whole"), [(22_498, True), (22_499, False)])
+def test_problems_are_cut_if_they_come_to_more_than_fits(length: int, is_whole: bool) -> None:
+    lines = ToolValidationError([Problem("x" * length)] * 2).message.split("\n")
+    assert (lines == ["2 problems:", *[f"- {'x' * length}"] * 2]) is is_whole
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -103,5 +109,5 @@ def test_a_wrong_name_gets_the_nearest_or_all_that_there_are() -> None:
 
 
 def test_a_text_or_an_error_becomes_one_line_that_is_cut() -> None:
-    assert line_of(ValueError(" a\n\tb\x1b ")) == "a b\\x1b"
+    assert (line_of(ValueError(" a\n\tb\x1b ")), line_of("a  b")) == ("a b\\x1b", "a b")
     assert line_of("caf\u00e9 \u200b" * 20, 20) == "caf\u00e9 \\u200bcaf\u00e9 \\..."

@@ -39,7 +39,7 @@ from planning.policy.evidence import (
     refuse_evidence,
 )
 from planning.policy.policy import PlanPolicy, strictest
-from planning.policy.reducers import RequestApproval, evidence_call
+from planning.policy.reducers import RequestApproval, evidence_call, reduce_facts
 from planning.suite.events import sign
 from planning.suite.kept import Policies, facts_in, new_ids, register_facts
 from planning.tools.context import BEGAN, Gate, ToolContext
@@ -183,6 +183,8 @@ class PolicyCalls:
                 calls = () if demands.evidence is None else transaction.select_all(EvidenceCall)
                 entailed = decide(demands, facts, before, command, extras, calls)
                 plan = dispatch(command)
+                if type(command) is SetupPlan:  # which of its steps is next is told by its own dependencies
+                    facts = _with(facts_in(transaction), entailed)
         except ToolValidationError as refusal:
             news.saw(context, before)
             raise _with_news(refusal, changed) from None
@@ -287,6 +289,13 @@ def _as_answer(answer: object) -> bool:
 def _has_evidence(params: Any) -> bool:
     """True if a call brings evidence, which is kept also for a step that is done."""
     return any(getattr(each, "evidence", ()) for each in (params, *getattr(params, "marks", ())))
+
+
+def _with(facts: PlanFacts, entailed: Iterable[Any]) -> PlanFacts:
+    """The facts with the commands that follow from a change."""
+    for each in entailed:
+        (facts,) = reduce_facts((facts,), each)
+    return facts
 
 
 def _asks(entailed: Iterable[Any]) -> bool:

@@ -110,6 +110,10 @@ def test_the_table_of_the_lifecycle_says_what_is_refused_and_a_refusal_names_wha
     assert all(TRANSITIONS[status, tools[name]] for name in named)
 
 
+def test_an_unknown_step_is_no_second_problem_of_an_abandoned_plan() -> None:
+    assert refusal(MarkStep("S009", "done"), plan("S001", status="abandoned")) == ABANDONED
+
+
 def test_a_step_of_another_kind_becomes_a_plain_one() -> None:
     class Later(NewPlanStep):
         """A step of a program's own."""

@@ -164,6 +164,17 @@ def test_a_child_waits_with_its_parent(policy: PlanPolicy | None, *, has_plan: b
     assert child.call("work") == "fine"
 
 
+def test_the_reply_to_a_new_plan_names_the_step_that_its_own_dependencies_let_begin() -> None:
+    agent = Agent(PlanPolicy(dependencies=True))
+    for first, second, is_next in (
+        ({"title": "A", "depends_on": ["2"]}, "B", "S002 B"),
+        ("A", "B", "S001 A"),
+    ):
+        said = agent.call("setup_plan", objective="Ship it", initial_steps=[first, second])
+        assert said == f"Plan set: S001 to S002. Next: {is_next}"
+        assert [agent.mark(number, "done") for number in (2, 1)][1] == "S001 done. Plan completed."
+
+
 def test_a_toolbox_without_the_session_is_not_held() -> None:
     Agent(PlanPolicy(approval=True)).plans("A", is_approved=False)
     assert Toolbox([tool(work)]).call("work", {}).message == "fine"

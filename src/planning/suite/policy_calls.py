@@ -183,7 +183,7 @@ class PolicyCalls:
                 calls = () if demands.evidence is None else transaction.select_all(EvidenceCall)
                 entailed = decide(demands, facts, before, command, extras, calls)
                 plan = dispatch(command)
-                if type(command) is SetupPlan:  # which of its steps is next is told by its own dependencies
+                if type(command) is SetupPlan:  # its own dependencies decide which step is next
                     facts = _with(facts_in(transaction), entailed)
         except ToolValidationError as refusal:
             news.saw(context, before)

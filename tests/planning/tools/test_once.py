@@ -17,7 +17,7 @@ import pydantic
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
-from tool_entries import SCHEMA, by, counting, in_threads, reopener, through
+from tool_entries import CALLS, SCHEMA, by, counting, enter, in_threads, reopener, through
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolContext
@@ -63,13 +63,14 @@ def test_an_id_without_a_key_never_makes_a_repeat(reopened: Callable[[], Session
     assert (made, session.version) == (["Ann", "Ann"], 2)
 
 
-def test_a_plan_is_never_read_from_the_past(reopened: Callable[[], Session]) -> None:
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_plan_is_never_read_from_the_past(reopened: Callable[[], Session], entry: str) -> None:
     session = reopened()
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     toolbox.call("planning_setup_plan", SETUP)
-    first = toolbox.call("planning_read_plan", {}, context=by("1"))
+    first = enter(entry, toolbox, "planning_read_plan", {}, by("1"))
     toolbox.call("planning_mark_step", MARK)
-    again = toolbox.call("planning_read_plan", {}, context=by("1"))
+    again = enter(entry, toolbox, "planning_read_plan", {}, by("1"))
     assert [first.message, again.message, again.value] == [
         "Fix the login bug (active, 0 of 1 done)\nS001 pending: Reproduce it",
         "Fix the login bug (completed, 1 of 1 done)\nS001 done: Reproduce it",

@@ -357,6 +357,27 @@ def test_a_call_that_would_wait_for_itself_is_refused() -> None:
     assert said == [RUNNING.format("send"), RUNNING.format("asend"), RUNNING.format("asend")]
 
 
+def test_what_an_inner_call_left_running_does_not_wait_for_the_outer_one_that_waits_for_it() -> None:
+    ended, left = asyncio.Event(), list[asyncio.Task[str]]()
+
+    async def call_outer(arguments: dict[str, str]) -> str:
+        await ended.wait()
+        return (await toolbox.acall("outer", arguments, context=by("1"))).message
+
+    async def inner(arguments: dict[str, str]) -> None:
+        left.append(asyncio.create_task(call_outer(arguments)))
+
+    async def outer(arguments: dict[str, str]) -> str:
+        await toolbox.acall("inner", arguments, context=by("2"))
+        ended.set()
+        return await left[0]
+
+    tools = [Tool(each.__name__, "Send.", each, parameters=SCHEMA) for each in (inner, outer)]
+    toolbox = Toolbox(tools, session=Session())
+    said = asyncio.wait_for(toolbox.acall("outer", {"to": "Ann"}, context=by("1")), 20)
+    assert asyncio.run(said).message == RUNNING.format("outer")
+
+
 def test_calls_that_wait_for_each_other_are_refused_and_not_stuck() -> None:
     both, ended, said = threading.Barrier(2), threading.Barrier(2), list[str]()
     others = {"1": "2", "2": "1"}

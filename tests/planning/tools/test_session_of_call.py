@@ -257,6 +257,8 @@ def test_no_call_of_any_kind_uses_the_store_in_the_thread_of_the_event_loop(
             given: Any = arguments
             await toolbox.acall(name, given, context={"idempotency_key": key})
             found.append(threading.get_ident() not in store.threads)
+        with pytest.raises(ToolValidationError):
+            await toolbox.ainvoke("planning_mark_step", {})
         return found
 
     assert asyncio.run(scene()) == [True] * len(EVERY_CALL)

@@ -409,13 +409,12 @@ def test_the_mistakes_in_a_model_of_pydantic_are_told_by_its_aliases_its_fields_
 
 
 def hand_written(part: Any) -> dict[str, Any]:
-    """A schema with the same one under every keyword, in the order in which they are published."""
+    """A schema with the same one under every keyword, in the order of publishing; the last by name."""
     listed, named = [part], {"a": part}
     return {
         "type": "object", "enum": ["a"], "const": "a", "properties": named, "required": ["a"], "items": part,
         "prefixItems": listed, "anyOf": listed, "oneOf": listed, "format": "a", "description": "d",
         "minLength": 1, "maxLength": 1, "minItems": 1, "maxItems": 1, "additionalProperties": part,
-        # the others by name
         "additionalItems": part, "allOf": listed, "contains": part, "contentSchema": part,
         "definitions": named, "dependencies": named, "dependentSchemas": named, "else": part, "if": part,
         "not": part, "patternProperties": named, "propertyNames": part, "then": part,

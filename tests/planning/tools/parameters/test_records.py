@@ -87,7 +87,7 @@ class Fixed(TypedDict):
 
 Model = pydantic.create_model("Model", size=(int, ...))
 Digits = TypedDict("Digits", {"1": Inner, "a-b": int})
-Stretch = dataclasses.make_dataclass("Stretch", [("start", int), ("stars", int)])
+Stretch = TypedDict("Stretch", {"a-start": int, "a-stars": int})
 Named = NewType("Named", Inner)
 Alias = typing_extensions.TypeAliasType("Alias", list[Inner])
 Generically = typing_extensions.TypeAliasType("Generically", list[T], type_params=(T,))
@@ -152,7 +152,7 @@ REFUSED: list[tuple[Any, Any]] = [
     (dict[str, int], {"a.b": "x"}),
     (dict[Number, Inner], {"2": {"size": "x", "z": 1}}),
     (dict[Number, Inner], {"3": {"size": 1}}),
-    (dict[str, list[Stretch]], {"a": [{"start": 1, "star": 2}]}),
+    (dict[str, list[Stretch]], {"a": [{"a-start": 1, "a-star": 2}]}),
     (Digits, {"1": {"size": "x", "z": 1}, "a-b": 2}),
     (list[Literal["z", "a"]], ["a", "q"]),
     (Literal["z", None], "q"),

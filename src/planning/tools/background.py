@@ -123,7 +123,7 @@ class _ToolTask(asyncio.Task[Any]):
 class _Outcome:
     """The end of a call. Its repr says nothing: asyncio's logs show that of what a task returns or raises."""
 
-    value: Any = None
+    value: Any
     error: BaseException | None = None
 
 

@@ -269,7 +269,10 @@ SPARE = {
     **dict.fromkeys(("title", "$id", "$comment", "contentMediaType", "contentEncoding"), "a"),
     **dict.fromkeys(("deprecated", "readOnly", "writeOnly"), True),
     "examples": ["a"],
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    **{name: {} for name in ("$defs", "definitions", "discriminator")},
 }
+LIMITS = "exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems minProperties maxProperties"
 INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
 
 
@@ -287,8 +290,22 @@ INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
         ({"type": "object", "anyOf": INTEGER_OR_TEXT}, {"type": "object", "anyOf": INTEGER_OR_TEXT}),
         ({"oneOf": INTEGER_OR_TEXT}, {"anyOf": INTEGER_OR_TEXT}),
         ({"type": "string", **SPARE}, {"type": "string"}),
+        ({"type": "integer", "uniqueItems": True, **dict.fromkeys(LIMITS.split(), 9)},
+         {"type": "integer", "description": "more than 9, less than 9, a multiple of 9, at least 9 items, "
+          "at most 9 items, at least 9 fields, at most 9 fields"}),
+        ({"type": "string", "minLength": 2, "maxLength": 9},
+         {"type": "string", "description": "2 to 9 characters"}),
         *(({"type": "string", "format": name},) * 2 for name in FORMATS.split()),
     ],
 )  # fmt: skip
 def test_a_strict_schema_has_what_strict_modes_take(declared: dict[str, Any], strict: dict[str, Any]) -> None:
     assert plain(**declared).strict_schema()["properties"]["x"] == strict
+
+
+def test_an_optional_field_of_a_strict_schema_may_be_null() -> None:
+    null, whole = {"type": "null"}, {"type": "object", "anyOf": INTEGER_OR_TEXT}
+    parameters = closed(a={"description": "A", "anyOf": INTEGER_OR_TEXT}, b=whole)
+    assert Tool("plain", "A schema.", str, parameters=parameters).strict_schema()["properties"] == {
+        "a": {"description": "A", "anyOf": [*INTEGER_OR_TEXT, null]},
+        "b": {"anyOf": [whole, null]},
+    }

@@ -17,7 +17,7 @@ import pydantic
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
-from tool_entries import SCHEMA, by, counting, in_threads, reopener, through
+from tool_entries import CALLS, SCHEMA, by, counting, enter, in_threads, reopener, through
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolContext
@@ -63,13 +63,14 @@ def test_an_id_without_a_key_never_makes_a_repeat(reopened: Callable[[], Session
     assert (made, session.version) == (["Ann", "Ann"], 2)
 
 
-def test_a_plan_is_never_read_from_the_past(reopened: Callable[[], Session]) -> None:
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_plan_is_never_read_from_the_past(reopened: Callable[[], Session], entry: str) -> None:
     session = reopened()
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     toolbox.call("planning_setup_plan", SETUP)
-    first = toolbox.call("planning_read_plan", {}, context=by("1"))
+    first = enter(entry, toolbox, "planning_read_plan", {}, by("1"))
     toolbox.call("planning_mark_step", MARK)
-    again = toolbox.call("planning_read_plan", {}, context=by("1"))
+    again = enter(entry, toolbox, "planning_read_plan", {}, by("1"))
     assert [first.message, again.message, again.value] == [
         "Fix the login bug (active, 0 of 1 done)\nS001 pending: Reproduce it",
         "Fix the login bug (completed, 1 of 1 done)\nS001 done: Reproduce it",
@@ -354,6 +355,27 @@ def test_a_call_that_would_wait_for_itself_is_refused() -> None:
     assert toolbox.call("send", {"to": "Ann"}, context=by("7")).message == "Sent"
     assert asyncio.run(toolbox.acall("asend", {"to": "Ann"}, context=by("8"))).message == "Sent"
     assert said == [RUNNING.format("send"), RUNNING.format("asend"), RUNNING.format("asend")]
+
+
+def test_what_an_inner_call_left_running_does_not_wait_for_the_outer_one_that_waits_for_it() -> None:
+    ended, left = asyncio.Event(), list[asyncio.Task[str]]()
+
+    async def call_outer(arguments: dict[str, str]) -> str:
+        await ended.wait()
+        return (await toolbox.acall("outer", arguments, context=by("1"))).message
+
+    async def inner(arguments: dict[str, str]) -> None:
+        left.append(asyncio.create_task(call_outer(arguments)))
+
+    async def outer(arguments: dict[str, str]) -> str:
+        await toolbox.acall("inner", arguments, context=by("2"))
+        ended.set()
+        return await left[0]
+
+    tools = [Tool(each.__name__, "Send.", each, parameters=SCHEMA) for each in (inner, outer)]
+    toolbox = Toolbox(tools, session=Session())
+    said = asyncio.wait_for(toolbox.acall("outer", {"to": "Ann"}, context=by("1")), 20)
+    assert asyncio.run(said).message == RUNNING.format("outer")
 
 
 def test_calls_that_wait_for_each_other_are_refused_and_not_stuck() -> None:

@@ -11,6 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tool_entries import Clock, in_threads
 
+from planning.tools import Tool, ToolRegistry
 from planning.tools.errors import RateLimitExceeded, StorageUnavailable
 from planning.tools.rate_limit import RateLimiter
 
@@ -99,6 +100,10 @@ def test_without_the_library_a_limiter_says_what_to_install(monkeypatch: pytest.
         with pytest.raises(ImportError) as caught:
             RateLimiter()
         assert str(caught.value) == "rate limits need limits: pip install 'session-planning[limits]'"
+        registry = ToolRegistry([plain := Tool("plain", "Has no limit.", Clock)])
+        with pytest.raises(ImportError) as again:
+            registry.register_tool(Tool("mail", "Has one.", Clock, rate_limit_key="mail"))
+        assert (str(again.value), [*registry]) == (str(caught.value), [plain])
         monkeypatch.undo()
 
 

@@ -257,6 +257,8 @@ def test_no_call_of_any_kind_uses_the_store_in_the_thread_of_the_event_loop(
             given: Any = arguments
             await toolbox.acall(name, given, context={"idempotency_key": key})
             found.append(threading.get_ident() not in store.threads)
+        with pytest.raises(ToolValidationError):
+            await toolbox.ainvoke("planning_mark_step", {})
         return found
 
     assert asyncio.run(scene()) == [True] * len(EVERY_CALL)
@@ -336,15 +338,17 @@ def test_a_call_that_was_carried_out_and_not_recorded_says_so(
     assert session.version == 0
 
 
+@pytest.mark.parametrize("entry", ["acall", "ainvoke"])
 def test_calls_at_once_on_one_session_are_made_in_order_whichever_store_has_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:
     begun = list[str]()
     slow = threading.Event()
 
     async def made(name: str, arguments: Mapping[str, object]) -> str:
         session = Session(session_id="shop", store=SqliteStore(tmp_path / "plans.db"))
-        return (await Toolbox(PlanningToolsSection(session=session).tools()).acall(name, arguments)).message
+        toolbox = Toolbox(PlanningToolsSection(session=session).tools())
+        return str((await getattr(toolbox, entry)(name, arguments)).message)
 
     def begin(stored: Any, timeout: float | None) -> None:
         begun.append("begun")

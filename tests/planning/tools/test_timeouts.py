@@ -347,6 +347,23 @@ def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_work
     assert [(each["tool"], each["error"]) for each in lost] == [("t", "SessionBusyError")] * 2
 
 
+def test_a_refusal_does_not_wait_for_the_end_of_another_threads_transaction(session: Session) -> None:
+    entered, leave, left = threading.Event(), threading.Event(), list[bool]()
+
+    def hold() -> None:
+        with session.transaction():
+            entered.set()
+            left.append(leave.wait(5))
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    entered.wait(10)
+    refused = Toolbox([], session=session).call("nothing")
+    leave.set()
+    holder.join()
+    assert (refused.code, left) == (ErrorKind.UNKNOWN_TOOL, [True])
+
+
 def test_a_tool_that_ran_while_another_task_took_the_session_says_that_it_is_not_recorded(
     session: Session,
 ) -> None:

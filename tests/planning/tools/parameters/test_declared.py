@@ -206,6 +206,7 @@ KEYWORDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"properties": {"a": {"type": "string", "format": "email"}}}, {"a": 5}),
     ({"properties": {"a": {"uniqueItems": True}}}, {"a": [1, 1]}),
     ({"properties": {"a": {"oneOf": [{"maximum": 5}, {"minimum": 3}]}}}, {"a": 4}),
+    ({"properties": {"a": {"anyOf": [{"oneOf": [INTEGER]}, {"type": ["boolean"]}, TUPLE]}}}, {"a": "x"}),
 ]
 
 
@@ -220,6 +221,7 @@ def test_a_keyword_of_a_plain_schema_is_kept_to(snapshot: SnapshotAssertion) -> 
         (INTEGER, {"a": None}, {}),
         ({"type": ["integer", "null"]}, {"a": None}, {"a": None}),
         (INTEGER, {"a": "5"}, {"a": 5}),
+        *(({"anyOf": [five, TUPLE]}, {"a": "5"}, {"a": 5}) for five in ({"const": 5}, {"enum": [5]})),
         ({"type": "array", "items": INTEGER}, {"a": '["1", 2.0]'}, {"a": [1, 2]}),
         ({"type": "array", "prefixItems": [INTEGER]}, {"a": ["1", "2"]}, {"a": [1, "2"]}),
         ({"type": "object", "additionalProperties": INTEGER}, {"a": {"x": "1"}}, {"a": {"x": 1}}),

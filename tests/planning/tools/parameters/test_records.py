@@ -87,6 +87,7 @@ class Fixed(TypedDict):
 
 Model = pydantic.create_model("Model", size=(int, ...))
 Digits = TypedDict("Digits", {"1": Inner, "a-b": int})
+Stretch = TypedDict("Stretch", {"a-start": int, "a-stars": int})
 Named = NewType("Named", Inner)
 Alias = typing_extensions.TypeAliasType("Alias", list[Inner])
 Generically = typing_extensions.TypeAliasType("Generically", list[T], type_params=(T,))
@@ -151,6 +152,7 @@ REFUSED: list[tuple[Any, Any]] = [
     (dict[str, int], {"a.b": "x"}),
     (dict[Number, Inner], {"2": {"size": "x", "z": 1}}),
     (dict[Number, Inner], {"3": {"size": 1}}),
+    (dict[str, list[Stretch]], {"a": [{"a-start": 1, "a-star": 2}]}),
     (Digits, {"1": {"size": "x", "z": 1}, "a-b": 2}),
     (list[Literal["z", "a"]], ["a", "q"]),
     (Literal["z", None], "q"),
@@ -403,4 +405,24 @@ def test_the_mistakes_in_a_model_of_pydantic_are_told_by_its_aliases_its_fields_
     snapshot: SnapshotAssertion,
 ) -> None:
     said = ["\n".join([f"{kind.__name__} {sent}", *problems(kind, sent), ""]) for kind, sent in SENT]
-    assert "\n".join(said) == snapshot
+    assert "\n".join([*said, json.dumps(model_of(Bounded).schema())]) == snapshot
+
+
+def hand_written(part: Any) -> dict[str, Any]:
+    """A schema with the same one under every keyword, in the order of publishing; the last by name."""
+    listed, named = [part], {"a": part}
+    return {
+        "type": "object", "enum": ["a"], "const": "a", "properties": named, "required": ["a"], "items": part,
+        "prefixItems": listed, "anyOf": listed, "oneOf": listed, "format": "a", "description": "d",
+        "minLength": 1, "maxLength": 1, "minItems": 1, "maxItems": 1, "additionalProperties": part,
+        "additionalItems": part, "allOf": listed, "contains": part, "contentSchema": part,
+        "definitions": named, "dependencies": named, "dependentSchemas": named, "else": part, "if": part,
+        "not": part, "patternProperties": named, "propertyNames": part, "then": part,
+        "unevaluatedItems": part, "unevaluatedProperties": part,
+    }  # fmt: skip
+
+
+def test_a_schema_of_ones_own_is_shortened_under_every_keyword_and_published_in_order() -> None:
+    kind = Annotated[Any, pydantic.WithJsonSchema(hand_written({"title": "A", "type": ["integer"]}))]
+    published = model_of(pydantic.create_model("Made", x=(kind, ...))).schema()["properties"]["x"]
+    assert [*published.items()] == [*hand_written({"type": "integer"}).items()]

@@ -190,7 +190,8 @@ class Alone:
     count: int
 
 
-ONE, OTHER = (make_dataclass("It", [("item", int)]) for _ in "ab")
+HERE = {"__module__": __name__}  # Python 3.11 says "types"
+ONE, OTHER = (make_dataclass("It", [("item", int)], namespace=HERE) for _ in "ab")
 UNWRITTEN: list[object] = [
     *(Loose(timedelta(1)), Loose([1, {"a": 1j}]), Loose({b"a": "a"})),
     *(Loose({name: 1j}) for name in ("a" * 80, "a" * 81, "a\n")),

@@ -40,7 +40,7 @@ from store_places import MemoryPlace, Place, PostgresPlace, SqlitePlace
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import CircuitBreaker, Tool, ToolResult, tool
 from planning.workflow import WorkflowError, run_workflow
-from planning.workflow.run.records import WorkflowRun, register_workflow
+from planning.workflow.run.records import Clock, WorkflowRun, register_workflow
 from session import Session, StoreError, ToolFailed, ToolInvoked, TransactionError, append
 from session.pool import Pool
 from session.stored import StoredState
@@ -408,6 +408,15 @@ def test_a_fault_at_any_bytecode_leaves_nothing_locked_and_a_call_whole(
     worlds.assert_right()
     if counts or place_type is not PostgresPlace:  # whose sample is small
         assert counts[True] > counts[False], counts
+
+
+def test_a_clock_that_a_fault_stopped_tells_the_time() -> None:
+    found = points(lambda: Clock().now())
+    assert len(found) > 20
+    for point, time in found:
+        clock = Clock()
+        interrupt(clock.now, point, time)
+        assert clock.now() == clock.moment.isoformat(), shown(point, time)
 
 
 @pytest.mark.usefixtures("_in_this_thread")

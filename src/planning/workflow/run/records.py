@@ -246,6 +246,7 @@ class Clock:
         """The time, as ISO 8601 in UTC."""
         seconds = time()
         if not 0 <= seconds - self._seconds < _MOMENT:
-            self._seconds, self.moment = seconds, datetime.fromtimestamp(seconds, UTC)
+            self.moment = datetime.fromtimestamp(seconds, UTC)
             self._text = self.moment.isoformat()
+            self._seconds = seconds  # last: Ctrl-C may come between any two lines
         return self._text

@@ -129,7 +129,7 @@ Tagged = Annotated[Kitten | Puppy, Field(discriminator="type")]
 # What stands in a model of pydantic is read by pydantic alone, which knows less of these.
 READ_BY_PYDANTIC = [Fixed, list[Fixed], Cat | Dog, Default | Config]
 if sys.version_info < (3, 12):  # there, its own models take no typing.TypedDict
-    READ_BY_PYDANTIC += [Digits]
+    READ_BY_PYDANTIC += [Digits, dict[str, list[Stretch]]]
 BETWEEN = Annotated[float, Field(gt=0, lt=2)]
 AN_INTEGER = "expected an integer, got a string"
 MIXED = [None, {"size": 1}, {"size": "x"}, {"sise": 1}]

@@ -238,6 +238,8 @@ def test_what_the_plan_has_against_malformed_arguments_is_diagnosed() -> None:
     assert handle.diagnose(MarkStep, {"step_id": 9}, PLAN) == []
     assert handle.diagnose(MarkStep, {}, PLAN) == []
     assert handle.diagnose(ClearPlan, {"step_id": "S009"}, PLAN) == []
+    given: list[dict[str, object]] = [{"title": "A"}, {"details": "A"}, {}]
+    assert [len(handle.diagnose(UpdateStep, each, PLAN)) for each in given] == [0, 0, 1]
     assert handle.diagnose(AddStep, {"step_id": "S009"}, plan("S001", status="completed")) == [
         Problem(COMPLETED)
     ]

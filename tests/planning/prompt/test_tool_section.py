@@ -162,8 +162,8 @@ def nested(kind: str, of: str, levels: int) -> dict[str, Any]:
 
 NODES: list[Any] = [
     TEXT, {}, True, {"enum": ["badge", "invoice"]}, {"enum": ["a, b", 1, None, True]},
-    *({"enum": [f"o{n}" for n in range(most)]} for most in (20, 22)), {"enum": [{1, 2} - {2}]}, {"const": "badge"},
-    {"type": ["string", "null"]}, {"type": []}, {"anyOf": [TEXT, {"type": "null"}, TEXT]},
+    *({"enum": [f"o{n}" for n in range(most)]} for most in (20, 22)), {"enum": [{1, 2} - {2}]},
+    {"const": "badge"}, {"type": ["string", "null"]}, {"type": []}, {"anyOf": [TEXT, {"type": "null"}, TEXT]},
     {"allOf": [TEXT, {"enum": ["a"]}]}, {"anyOf": []}, {"type": "array"}, {"type": "array", "items": TEXT},
     {"type": "array", "items": {"enum": ["a", "b"]}},
     {"type": "array", "items": {"type": ["string", "null"]}},

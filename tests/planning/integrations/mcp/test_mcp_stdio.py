@@ -19,6 +19,7 @@ from planning import Plan, register_plan
 from session import Session
 from session.stores import SqliteStore
 
+pytestmark = pytest.mark.slow  # each starts processes
 SET = "Plan set, no steps yet. Add them with planning_add_step."
 
 

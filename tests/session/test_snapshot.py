@@ -133,7 +133,7 @@ WORDS: Any = {"text": "a", "mood": "sad", "words": ()}
         Point(1, 2),
         Box(Point(1), "secret", (Point(2), Point(3))),
         Tree("a", (Tree("b", (Tree("c"),)), Tree("d")), Tree("e")),
-        Tree("a", parent={"name": "b"}),  # type: ignore[arg-type]
+        Tree("a", parent={"name": "b"}),  # type: ignore[arg-type]  # what is refused
         Empty(),
         Private(1),
         Renamed(y=1),

@@ -111,7 +111,7 @@ NO_NOTES: list[Any] = [[], ("a", "n" * 600), ("a", 7)]
 NOT_HELD = [
     *(held(objective=objective) for objective in ("o" * 241, " ", 7)),
     held(status=None),
-    Plan("x", "active", [FIRST]),  # type: ignore[arg-type]
+    Plan("x", "active", [FIRST]),  # type: ignore[arg-type]  # what is refused
     held(FIRST, "a"),
     held(FIRST, FIRST),
     *(held(step(step_id, "a", None, "done")) for step_id in ("S" * 65, 7)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -277,7 +278,7 @@ NOT_RENDERED: list[tuple[Section[Any], list[Any]]] = [
 
 
 def test_what_cannot_be_rendered_says_why(snapshot: SnapshotAssertion) -> None:
-    said = [refusal(lambda: prompt(section).render(*params)) for section, params in NOT_RENDERED]  # noqa: B023
+    said = [refusal(partial(prompt(section).render, *params)) for section, params in NOT_RENDERED]
     assert "\n".join(said) == snapshot
 
 

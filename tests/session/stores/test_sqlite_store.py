@@ -193,7 +193,7 @@ def test_sessions_at_one_path_share_a_store_and_those_at_others_do_not(
 def test_a_store_says_where_it_is_and_refuses_words_that_it_does_not_know(path: Path) -> None:
     assert repr(SqliteStore(path, synchronous="full")) == f"SqliteStore({str(path)!r})"
     with pytest.raises(ValueError, match=r"^synchronous must be 'normal' or 'full', got 'off'$"):
-        SqliteStore(path, synchronous="off")  # type: ignore[arg-type]
+        SqliteStore(path, synchronous="off")  # type: ignore[arg-type]  # what is refused
     makers: list[Callable[..., object]] = [partial(SqliteStore, path), MemoryStore]
     limits = {"0 or more": (-1, float("nan"), "5", None), "at most 1,000,000": (float("inf"), 10**400)}
     for make, (limit, wrong) in product(makers, limits.items()):

@@ -76,6 +76,11 @@ def test_a_step_in_progress_has_begun_with_its_first_attempt_and_lasts_until_now
     for ended in ((0, "in_progress", 1), (2, "failed", 1)):  # killed, or failed, and resumed
         resumed = after((0, "in_progress", 1), ended, (100, "in_progress", 1)).steps["a"]
         assert resumed.at == START + timedelta(seconds=100)
+    steps = RunSteps(FLOW)
+    steps.take(StepRecord("r", "a", "in_progress", START.isoformat(), 1))  # it waits for its turn
+    for second in (3, 50):  # it is called, killed and called again
+        take(steps, second, "in_progress", 1)
+    assert [each.state for each in steps.steps["a"].spans] == ["stopped", "in_progress"]
 
 
 def test_what_was_in_progress_when_its_run_stopped_is_stopped_and_can_be_resumed() -> None:

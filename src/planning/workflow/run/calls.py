@@ -122,7 +122,7 @@ class Caller:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 return None
-            return _error(failed(call.tool.name, error, started))  # the tool cancelled itself
+            return _error(failed(call.tool.name, error, started, tool=call.tool))  # it cancelled itself
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
             cause = call.error or error  # a tool with private data does not show it
             if isinstance(cause, Ended):

@@ -188,16 +188,20 @@ FAILURES: list[Any] = [
     {"success": False, "error": "No", "user_message": "Not today.", "code": "data_not_found"},
     {"success": False},
     MemoryError("4 GB"),
+    asyncio.CancelledError("soon"),
 ]
 
 
 def test_a_tool_that_fails_or_reports_a_failure_fails_its_step(snapshot: SnapshotAssertion) -> None:
     def work(failure: Any) -> Any:
-        if isinstance(failure, Exception):
+        if isinstance(failure, BaseException):
             raise failure
         return failure
 
     errors = [outcome(called("a"), capable(work=partial(work, each))) for each in FAILURES]
+    for each in FAILURES:
+        private = plain_tool("work", partial(work, each), returns_private_data=True, idempotent=False)
+        errors.append(outcome(called("a"), capable(private)))
     assert "".join(f"{each!r}\n" for each in errors) == snapshot
 
 

@@ -27,6 +27,7 @@ from run_cases import (
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_text
+from planning.observe.names import names_in
 from planning.tools import ToolError
 from planning.workflow import Capabilities, arun_workflow, run_workflow
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
@@ -102,6 +103,7 @@ def test_what_ascii_cannot_spell_is_not_shown_and_said(snapshot: SnapshotAsserti
     result = run_workflow(workflow, known, user_prompt="Find it", max_parallel=1)
     assert text(result.session) == snapshot
     assert result.warnings == ("the plan allows only ASCII text; it shows step ids in place of other text",)
+    assert names_in(result.session) == {"S001": "a", "S002": "\u65e5", "S003": "c", "S004": "d"}
 
 
 # Policies

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -85,8 +86,9 @@ def everything_told(
         ValueError(SECRET),
         ToolError(SECRET),
         ConnectionError(SECRET),
+        asyncio.CancelledError(SECRET),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 @pytest.mark.parametrize(
     "fields",

@@ -125,6 +125,7 @@ def test_what_a_document_says_of_its_steps_is_no_run_so_they_all_run() -> None:
     result = mended.run(workflow, Session(), inputs={"key": [7]}, max_parallel=1)
     assert (mended.calls, result.status) == (["work", "work", ("broken", "x")], "completed")
     assert result.outputs["b"] == "x"
+    assert states(result.session.select_all(WorkflowRun)[0].workflow) == dict.fromkeys("asb", "pending")
     assert states(result.workflow) == dict.fromkeys("asb", "completed")
     assert result.workflow.steps[0].completed_at != at
 

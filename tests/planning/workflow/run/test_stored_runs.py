@@ -40,6 +40,20 @@ def run(tools: Bench, session: Session) -> WorkflowResult:
     return tools.run(STEPS, session, max_parallel=1)
 
 
+def test_a_run_begins_by_asking_what_became_of_a_change_whose_answer_was_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = nightly(MemoryStore())
+
+    def lost(*_: object, **__: object) -> None:
+        raise StoreError("the answer was lost", outcome="unknown")
+
+    with monkeypatch.context() as patch, pytest.raises(StoreError, match="the answer was lost"):
+        patch.setattr(MemoryStore, "append", lost)
+        run(bench(), session)
+    assert run(bench(), session).status == "completed"
+
+
 # Cancelled
 
 

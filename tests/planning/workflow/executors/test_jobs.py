@@ -11,7 +11,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -308,6 +308,20 @@ def test_a_broken_pool_leaves_the_rest_for_another(kept: Executors, tmp_path: Pa
 
 
 # Executors that refuse
+
+
+class Broken(Executor):
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        future = Future[Any]()
+        future.set_exception(BrokenExecutor())
+        return future
+
+
+def test_what_ran_when_an_executor_broke_is_lost() -> None:
+    steps = flow(step("1", "add", inputs={"a": 1, "b": 2}))
+    result = run_workflow(steps, capable(tools.add), executor=Broken())
+    lost = "the worker that ran add died while it ran; the executor is broken, resume with another"
+    assert result.errors == {"1": failure(lost, "worker_lost")}
 
 
 @pytest.mark.parametrize("make", [ThreadPoolExecutor, processes], ids=["threads", "processes"])

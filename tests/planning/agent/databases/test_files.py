@@ -225,16 +225,9 @@ def test_naming_a_database_does_not_touch_it(tmp_path: Path) -> None:
     assert repr(SqlDatabase(tmp_path / "pipe")) == f"SqlDatabase('{tmp_path}/pipe')"
 
 
-WRITES = [
-    "DELETE FROM customers",
-    "WITH x AS (SELECT 1) INSERT INTO cities SELECT 8, 'x' FROM x",
-    "CREATE TABLE t (a)",
-    "CREATE VIRTUAL TABLE t USING fts5(a)",
-    "ATTACH 'other.db' AS o",
-    "VACUUM",
-    "VACUUM INTO 'copy.db'",
-    "REINDEX",
-]
+WRITES, WRITES_DUCKDB = (
+    Path(__file__).with_name(name).read_text().splitlines() for name in ("writes.sql", "writes_duckdb.sql")
+)
 SEARCH = Path(__file__).with_name("search.sql").read_text(encoding="utf-8")
 
 
@@ -346,17 +339,7 @@ def database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqlDatab
         yield database
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "DELETE FROM cities",
-        "COPY cities TO 'out.csv'",
-        "EXPORT DATABASE 'out'",
-        "ATTACH 'other.db'",
-        "INSTALL httpfs",
-        "SET threads = 1",
-    ],
-)
+@pytest.mark.parametrize("sql", WRITES_DUCKDB)
 def test_the_connection_alone_writes_nothing(folder: Path, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     before = state(folder)

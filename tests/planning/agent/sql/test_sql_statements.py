@@ -164,19 +164,7 @@ def test_the_error_of_a_database_is_told_in_one_line(snapshot: SnapshotAssertion
     assert with_outcomes(stored_values(snapshot), outcome) == snapshot
 
 
-@pytest.mark.parametrize(
-    ("before", "piece", "after"),
-    [
-        ("SELECT sum(a), b FROM t GROUP BY ", "f(a, b),", "c"),
-        ("SELECT sum(a), ", "(SELECT t.a),", "b FROM t"),
-        ("SELECT sum(a) FROM t", " JOIN t", ""),
-        ("SELECT sum(a), ", "STRUCT(", ""),
-        ("SELECT sum(a), ", "(", ")"),
-        ("SELECT sum(a) FROM ", "(SELECT * FROM ", "t"),
-        ("SELECT sum(a), ", "a + ", "b"),
-        ("SELECT sum(a), ", "a = NULL OR ", "b"),
-    ],
-)
+@pytest.mark.parametrize(("before", "piece", "after"), STATEMENTS["deep"])
 @pytest.mark.parametrize("times", [50, 10_000])
 def test_what_is_deep_or_long_takes_no_second(before: str, piece: str, after: str, times: int) -> None:
     sql, seconds = before + piece * times + after, process_time()

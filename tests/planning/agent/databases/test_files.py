@@ -67,7 +67,7 @@ def test_an_answer_of_too_many_bytes_is_cut_and_said_to_be(shop: SqlDatabase) ->
 BOUNDS = [most + more for most in (50_000, 127_936, 200_000, 1_000_000, 32_000_000) for more in (0, 1)]
 
 
-def test_a_value_is_small_beside_what_takes_long(shop: SqlDatabase, snapshot: SnapshotAssertion) -> None:
+def test_a_value_is_small_beside_a_slow_call(shop: SqlDatabase, snapshot: SnapshotAssertion) -> None:
     """The most bytes of a value in a statement that has a call, or many values."""
 
     def most(beside: object) -> int:
@@ -100,9 +100,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     slow.may_end.set()
 
 
-def test_calls_that_cannot_be_interrupted_are_left_behind_and_keep_their_threads(
-    shop_path: Path, slow: Slow
-) -> None:
+def test_calls_that_cannot_be_interrupted_are_left_behind(shop_path: Path, slow: Slow) -> None:
     with SqlDatabase(shop_path, timeout=0.02) as database:
         late = failing(TOOK_LONGER.format("0.02"), "timeout")
         assert [answer(database, "SELECT 1") for _ in range(8)] == [late] * 8

@@ -222,13 +222,13 @@ def reviewing(missing_values: Callable[[str], list[str]] | None) -> Node:
         if reason is not None:
             return _again(state, reason)
         if search is None:
-            return _reviewed(state, None)
+            return _review(state, None)
         return NodeCall(search, {"sql": state.get("sql_query") or ""})
 
-    return Node(prepare, lambda state, result: _reviewed(state, result.value))
+    return Node(prepare, lambda state, result: _review(state, result.value))
 
 
-def _reviewed(state: State, missing: list[str] | None) -> AgentState:
+def _review(state: State, missing: list[str] | None) -> AgentState:
     problem = nothing_in(state["execution_result"])
     if missing:
         return _again(state, f"{problem}: {'; '.join(missing)}")

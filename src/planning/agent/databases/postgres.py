@@ -237,7 +237,6 @@ _VOLATILE: Final = """
             OR p.proname ~ '^crosstab')
         AND NOT (n.nspname = 'pg_catalog' AND p.proname = ANY(%s)) LIMIT 1
 """
-_LONGEST_NAME: Final = 63
 _LETTER: Final = "A-Za-z_\x80-\U0010ffff"
 _ESCAPED: Final = r"'(?:[^'\\]|\\.|'')*+'"
 _TOKEN: Final = re.compile(  # what does not end is an error of PostgreSQL
@@ -261,8 +260,8 @@ def _check_calls(connection: psycopg.Connection[Any], sql: str) -> None:
     for before, token, after in zip(texts, tokens, texts[2:], strict=False):
         if token["name"]:
             is_quoted = token[0].startswith('"')
-            name = token[0][1:-1].replace('""', '"') if is_quoted else token[0].lower()
-            names.append(name.encode()[:_LONGEST_NAME].decode(errors="ignore"))
+            # The server cuts what is too long for a name, as in a statement.
+            names.append(token[0][1:-1].replace('""', '"') if is_quoted else token[0].lower())
             if after == "(":
                 called.append(names[-1])
             elif before == ".":

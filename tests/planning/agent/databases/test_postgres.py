@@ -134,6 +134,7 @@ def test_rows_are_counted_in_bytes(database: SqlDatabase) -> None:
     answer = database.execute("SELECT g, repeat('x', 3000000) FROM generate_series(1, 1000) AS g")
     assert (answer["row_count"], answer["truncated"]) == (5, True)
     assert getrusage(RUSAGE_SELF).ru_maxrss - peak < 400_000  # KB, of 3 GB
+    assert database.execute("SELECT repeat('x', 10000000)::bytea")["row_count"] == 1
     assert database.execute("SELECT 1")["data"] == [[1]]
 
 

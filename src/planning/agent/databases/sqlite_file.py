@@ -50,7 +50,9 @@ _SLOW: Final = {
     "glob": 1_000_000, "like": 1_000_000, "instr": 200_000, "replace": 200_000, "json_patch": 50_000,
     "json_group_object": 1_000_000, "ltrim": 50_000, "rtrim": 50_000, "trim": 50_000, "unhex": 50_000,
 }  # fmt: skip
-_UNSAFE: Final = frozenset({"load_extension", "fts3_tokenizer", "sqlite_log"})
+_UNSAFE: Final = frozenset(
+    {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "fsdir", "lsmode", "sqlite_log"}
+)
 _READ, _SELECT, _FUNCTION = 20, 21, 31
 _READING: Final = frozenset({_READ, _SELECT, _FUNCTION, 33})  # 33: a recursive SELECT
 # Functions and virtual tables in views need no switch of their own (trusted_schema): the authorizer sees

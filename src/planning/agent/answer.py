@@ -15,7 +15,7 @@ from planning.plan.model import Plan, StepStatus
 from planning.plan.text import TextRule, fitted
 from planning.suite.kept import rules_of
 from planning.suite.mirror import Mark, PlanMirror
-from planning.tools.result import ToolResult, safe_text
+from planning.tools.result import safe_text
 from planning.tools.tool import Tool
 from session import Session
 
@@ -222,18 +222,19 @@ def reviewing(missing_values: Callable[[str], list[str]] | None) -> Node:
         if reason is not None:
             return _again(state, reason)
         if search is None:
-            return finish(state, ToolResult(True, "", []))
+            return _review(state, None)
         return NodeCall(search, {"sql": state.get("sql_query") or ""})
 
-    def finish(state: State, result: ToolResult) -> AgentState:
-        problem = nothing_in(state["execution_result"])
-        if result.success and result.value:
-            return _again(state, f"{problem}: {'; '.join(result.value)}")
-        if problem == ZERO:  # as good an answer as any other number
-            return {"reflection": {"reason": None, "kept": None}}
-        return _again(state, f"{problem}; {_COMPARE}")
+    return Node(prepare, lambda state, result: _review(state, result.value))
 
-    return Node(prepare, finish)
+
+def _review(state: State, missing: list[str] | None) -> AgentState:
+    problem = nothing_in(state["execution_result"])
+    if missing:
+        return _again(state, f"{problem}: {'; '.join(missing)}")
+    if problem == ZERO:  # as good an answer as any other number
+        return {"reflection": {"reason": None, "kept": None}}
+    return _again(state, f"{problem}; {_COMPARE}")
 
 
 def _again(state: State, reason: str) -> AgentState:

@@ -74,7 +74,8 @@ def test_the_error_of_a_statement_goes_back_to_the_generator_and_into_its_prompt
     shop = ShopTools(executed=in_turn(failing("no such column: a"), failing("late", "timeout"), rows([3])))
     seen: list[Any] = []
 
-    def write(prompt: str, error: str | None, attempts: list[Any]) -> str:
+    def write(error: str | None, prompt: str, attempts: Any, state: Any, schema: str, dialect: Any) -> str:
+        assert (schema, dialect, state["resolved_query"]) == (SCHEMA, None, QUESTION)
         seen.append((prompt, error, len(attempts)))
         return f"SELECT {len(seen)}"
 

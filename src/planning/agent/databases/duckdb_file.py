@@ -29,8 +29,8 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "max_temp_directory_size": "0B",
     "memory_limit": "256MB",
     "threads": "2",
-    **dict.fromkeys(_OFF, "false"),
-    "lock_configuration": "true",  # last: nothing can be set after it
+    **dict.fromkeys(_OFF, False),
+    "lock_configuration": True,  # last: nothing can be set after it
 }
 _NUMBERS: Final = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?\b|FLOAT|DOUBLE|DEC|BOOL")
 _ZONED: Final = "WITH TIME ZONE"

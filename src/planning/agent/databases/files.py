@@ -200,7 +200,6 @@ _MOST_ROWS: Final = 1_000_000
 _MOST_SAMPLES: Final = 100
 _TICK: Final = 0.1
 _MOST_ASKED: Final = 1_000
-_MOST_HELD: Final = 2_000
 _EXPLAINING: Final = 1.0  # seconds for explaining why a statement failed
 _LONGEST_ERROR: Final = 4_000  # characters: it may quote what is in the statement
 
@@ -403,11 +402,11 @@ class SqlDatabase:
 
     def _columns_of(self, sql: str, until: float) -> Columns:
         """The values of the columns of a statement, to be asked for in that time."""
-        from planning.agent.sql.columns import Columns
+        from planning.agent.sql.columns import SAMPLE, Columns
 
         def rows_of(sql: str) -> list[list[Any]] | None:
             try:
-                return self._ask(lambda file: file.run(sql, _MOST_HELD), until - monotonic())[1]
+                return self._ask(lambda file: file.run(sql, SAMPLE), until - monotonic())[1]
             except Failure as failure:
                 if failure.kind == "timeout":
                     raise

@@ -21,8 +21,6 @@ Table = dict[str, Any]
 Answer = tuple[list[str], list[list[Any]], bool]
 
 MOST_BYTES: Final = 16_000_000
-LOG_SIZE: Final = 5
-"""The place in a stamp of the size of the log."""
 _LOGS: Final = {"sqlite": "-wal", "duckdb": ".wal"}
 _KEPT: Final = 60
 """The seconds that the schema of a server, whose changes do not show, is kept."""
@@ -37,10 +35,10 @@ class OpenDatabase(ABC):
 
     Attributes:
         deadline: When the current statement has to end, on the monotonic clock.
-        version: The version of the database; empty if it is not known yet.
+        version: The version of the database, known once it was read.
     """
 
-    version = ""
+    version: str
 
     def __init__(self, place: str) -> None:
         self.deadline = 0.0
@@ -76,7 +74,7 @@ def stamp(path: str, dialect: str) -> tuple[int, ...]:
     A change in the same tick of the clock as the one before does not show.
     """
     if dialect == "postgres":
-        return (int(monotonic() / _KEPT),) * (LOG_SIZE + 1)
+        return (int(monotonic() / _KEPT),) * 4
     try:
         # Before `resolve`, which has an error of its own for a loop of links until Python 3.13.
         found = Path(path).stat()

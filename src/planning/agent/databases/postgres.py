@@ -47,7 +47,6 @@ _BEGIN: Final = (
 )
 _LONGEST_WAIT: Final = 2_000  # milliseconds, for a lock
 _LARGE: Final = "a row is too large"
-_SHORT: Final = frozenset({16, 18, 19, 20, 21, 23, 26, 700, 701, 1082, 1083, 1114, 1184, 1186, 1266, 2950})
 _STRINGS: Final = frozenset({17, 25, 1042, 1043})  # their length is known without reading them
 _LOST: Final = frozenset({"08", "28", "3D", "40", "53", "57", "58"})
 _KINDS: Final = {
@@ -183,7 +182,6 @@ def _limit_rows(sql: str, columns: list[tuple[str, int]]) -> str:
         if kind in _STRINGS
         else f"pg_catalog.octet_length(pg_catalog.concat({name}))"
         for name, (_, kind) in zip(names, columns, strict=True)
-        if kind not in _SHORT
     ]
     size = " + ".join(["0::bigint", *sizes])
     check = (
@@ -239,7 +237,6 @@ _VOLATILE: Final = """
             OR p.proname ~ '^crosstab')
         AND NOT (n.nspname = 'pg_catalog' AND p.proname = ANY(%s)) LIMIT 1
 """
-_LONGEST_NAME: Final = 63
 _LETTER: Final = "A-Za-z_\x80-\U0010ffff"
 _ESCAPED: Final = r"'(?:[^'\\]|\\.|'')*+'"
 _TOKEN: Final = re.compile(  # what does not end is an error of PostgreSQL
@@ -263,8 +260,8 @@ def _check_calls(connection: psycopg.Connection[Any], sql: str) -> None:
     for before, token, after in zip(texts, tokens, texts[2:], strict=False):
         if token["name"]:
             is_quoted = token[0].startswith('"')
-            name = token[0][1:-1].replace('""', '"') if is_quoted else token[0].lower()
-            names.append(name.encode()[:_LONGEST_NAME].decode(errors="ignore"))
+            # The server cuts what is too long for a name, as in a statement.
+            names.append(token[0][1:-1].replace('""', '"') if is_quoted else token[0].lower())
             if after == "(":
                 called.append(names[-1])
             elif before == ".":

@@ -24,7 +24,6 @@ from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from planning.agent.databases.opened import (
-    LOG_SIZE,
     Answer,
     OpenDatabase,
     Table,
@@ -74,7 +73,7 @@ _VIRTUAL: Final = """
 """
 
 
-def _connect(path: str, options: str, seconds: float = 0.0) -> sqlite3.Connection:
+def _connect(path: str, options: str, seconds: float) -> sqlite3.Connection:
     """Open a file for reading."""
     return sqlite3.connect(
         f"file:{quote(os.fsencode(path))}?mode=ro&{options}",
@@ -328,7 +327,7 @@ class SqliteFile(OpenDatabase):
         now = self._look()
         if self._connection is None or now != self._stamp:
             self.close()
-            self._is_live = now[LOG_SIZE] > 0
+            self._is_live = now[-1] > 0  # when its log was changed
             self._is_immutable = not self._is_live and self._keeps_log()
             if self._is_immutable and not is_settled(now, _SOON):
                 sleep(_SOON)  # a change in the same tick of the clock as the last one would not be seen
@@ -346,7 +345,7 @@ class SqliteFile(OpenDatabase):
     def _keeps_log(self) -> bool:
         """True if the file is in WAL mode: without locks SQLite cannot open one that is."""
         try:
-            with closing(_connect(self._place, "nolock=1")) as connection:
+            with closing(_connect(self._place, "nolock=1", self._busy)) as connection:
                 connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").close()
         except sqlite3.Error as error:
             return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CANTOPEN

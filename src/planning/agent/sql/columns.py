@@ -180,7 +180,8 @@ class Tree:
         return ["*"] if select is None else [name for name, _ in select.outputs()]
 
 
-_SAMPLE: Final = 2_000
+SAMPLE: Final = 2_000
+"""The most rows of an answer to a question."""
 _SCANNED: Final = 50_000
 """The rows that a sample is taken from: a column of a large table may begin with NULLs."""
 _JOINED: Final = 40
@@ -314,7 +315,7 @@ class Columns:
         try:
             written = values.write(node)
             what, condition = f"typeof({written}), substr({written}, 1, 40)", f"{written} <> ''"
-            return frozenset(kind for (kind,) in values.rows(what, condition, _SAMPLE, _kinds_in))
+            return frozenset(kind for (kind,) in values.rows(what, condition, SAMPLE, _kinds_in))
         except LookupError:
             return frozenset()
 

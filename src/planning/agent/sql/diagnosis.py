@@ -85,7 +85,7 @@ _REMEDIES: Final = (
     (r"permission denied", "use only the tables and columns of the schema"),
     (r"FROM-clause entry", "join it, or write the alias that the query gives it"),
     (r"operator does not exist", "cast one side, as in x::text"),
-    (r"stack overflow|tree is too large|expression depth", "send a simpler SELECT"),
+    (r"stack (?:overflow|depth)|tree is too large|expression depth", "send a simpler SELECT"),
 )
 _PARAMETER: Final = re.compile(r"\AIncorrect number of bindings|Values were not provided")
 

@@ -19,6 +19,7 @@ from planning.agent.sql.columns import (
     ARITHMETIC,
     DATES,
     FOREIGN_TYPES,
+    SAMPLE,
     Columns,
     Node,
     Problem,
@@ -57,7 +58,6 @@ _DAY: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _ISO: Final = {"date": _DAY, "date with a time": f"{_DAY} *", "date with T": f"{_DAY}T*"}
 """A description of the values of some kinds."""
 _MOST_LISTED: Final = 5
-_MOST_SORTED: Final = 10_000
 
 
 def wrong_answer(columns: Columns) -> str | None:
@@ -286,7 +286,7 @@ def _find_form(columns: Columns, kind: type[Node], first: Node, second: Node) ->
         return None
     values = Values(columns)
     held = values.write(value)
-    found = [str(row[0]) for row in values.rows(f"DISTINCT {held}", f"{held} <> ''", _MOST_SORTED)]
+    found = [str(row[0]) for row in values.rows(f"DISTINCT {held}", f"{held} <> ''", SAMPLE)]
     if not found or (is_equality and given in found):
         return None
     near = [text for text in found if text.strip().casefold() == given.strip().casefold()]
@@ -376,7 +376,7 @@ def _find_order(columns: Columns, node: Node) -> Problem | None:
         return None
     values = Values(columns, is_whole=True)
     held = values.write(value)
-    (is_mixed,) = values.rows(f"DISTINCT {held}", _IS_DIGITS.format(held), _MOST_SORTED, _is_out_of_order)[0]
+    (is_mixed,) = values.rows(f"DISTINCT {held}", _IS_DIGITS.format(held), SAMPLE, _is_out_of_order)[0]
     return ("order", columns.text(value), written) if is_mixed else None
 
 

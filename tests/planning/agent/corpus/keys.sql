@@ -10,3 +10,6 @@ CREATE VIEW both AS SELECT p.id, q.a AS "the a" FROM people AS p, pairs AS q;
 CREATE VIEW broken AS SELECT nix FROM nowhere;
 INSERT INTO exact VALUES (1, x'00'), (2, 'two');
 INSERT INTO search VALUES ('a title', 'a body');
+CREATE TABLE sampled (hundredth, later, alike);
+WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 101)
+  INSERT INTO sampled SELECT iif(x = 100, 5, NULL), iif(x = 101, 6, NULL), printf('%0200d%d', 0, x) FROM n;

@@ -82,6 +82,8 @@ _CHAINS: dict[str, list[str]] = {
     "in capitals": [_BASE, *(each.replace("t", '"t"').replace('"t"', "T") for each in _DOUBLED)],
     "of signs": [each.replace("t", "$\u2192t") for each in (_BASE, *_DOUBLED)],
     "read by IN": [f"[t0] AS (SELECT 1), {', '.join(_DOUBLED).replace('FROM t', 'WHERE x IN t')}"],
+    "joined": [_BASE, *(f"t{i} AS (SELECT x FROM (t{i - 1}) JOIN t{i - 1})" for i in range(1, 25))],
+    "listed": [_BASE, *(f"t{i} AS (SELECT x FROM t{i - 1}, t{i - 1})" for i in range(1, 25))],
     "in brackets": [re.sub(r"t(\d+) AS", r"[t\1] AS", each) for each in (_BASE, *_DOUBLED)],
 }
 _CHAINED: dict[str, object] = {

@@ -1,6 +1,8 @@
 SELECT wipe()
 SELECT * FROM wipe() AS w
 SELECT status(1, 2)
+SELECT STATUS(1, 2)
+SELECT a_status_whose_name_has_as_many_letters_as_a_name_may_have_here_too()
 SELECT (1).wipe_row
 SELECT id.wipe_row FROM (SELECT 1 AS id) AS id
 SELECT c.id FROM cities AS c ORDER BY wipe()

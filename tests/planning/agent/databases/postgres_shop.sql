@@ -14,6 +14,7 @@ CREATE TABLE returns (order_id bigint, number integer,
     FOREIGN KEY (order_id, number) REFERENCES lines (order_id, number));
 CREATE TABLE events (day date, what text) PARTITION BY RANGE (day);
 CREATE TABLE events_2024 PARTITION OF events FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+CREATE TABLE amounts (small smallint, whole real, precise double precision, sure boolean);
 CREATE TABLE "Order" (x integer);
 CREATE TABLE secret (x integer);
 CREATE SCHEMA other; CREATE TABLE other.things (x integer);
@@ -23,6 +24,7 @@ INSERT INTO cities VALUES (1, 'Oslo'), (2, 'Bern');
 INSERT INTO customers VALUES (1, 'Ada', 1, 'a@b', 'x', '2024-01-02 03:04:05+00', '{a,b}', 12.5),
     (2, 'Grace', NULL, NULL, NULL, NULL, NULL, NULL);
 INSERT INTO orders VALUES (1, 1, 'new', '2024-01-02', 10), (2, 1, 'paid', '2024-02-02', 20.5);
+INSERT INTO amounts VALUES (1, 1.5, 2.5, true);
 INSERT INTO events VALUES ('2024-05-05', 'start');
 CREATE MATERIALIZED VIEW per_city AS SELECT city_id, count(*) AS customers FROM customers GROUP BY 1;
 CREATE FUNCTION wipe() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
@@ -39,6 +41,8 @@ CREATE FUNCTION twice(integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT
 CREATE OPERATOR <!> (FUNCTION = wipe_row, RIGHTARG = integer);
 CREATE FUNCTION total() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE FUNCTION status(integer, integer) RETURNS integer LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION a_status_whose_name_has_as_many_letters_as_a_name_may_have_here() RETURNS integer
+    LANGUAGE sql AS 'SELECT 1';
 CREATE VIEW wiping AS SELECT wipe() AS x;
 CREATE EXTENSION dblink; CREATE EXTENSION tablefunc;
 SELECT lo_create(4711);

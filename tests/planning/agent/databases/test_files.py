@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -21,13 +23,13 @@ from unittest.mock import Mock
 import duckdb
 import pytest
 from agent_samples import failing
-from plan_findings import stored_values, with_outcomes
+from plan_findings import stored_values, whole, with_outcomes
 from readonly_files import COUNTING, descriptors, make, settle, state, until
 from run_cases import refusal
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
-from planning.agent.databases import files, sqlite_file
+from planning.agent.databases import files, opened, sqlite_file
 from planning.agent.databases.duckdb_file import DuckdbFile
 from planning.agent.databases.files import locate
 from planning.agent.databases.opened import Answer, fetched
@@ -36,6 +38,7 @@ from planning.agent.sql.guard import Failure
 from planning.tools import StorageUnavailable
 from planning.tools.errors import ToolTimeout
 
+TOO_LARGE = "a value in it is too large for an answer; ask for its length, or a part of it with substr"
 TOOK_LONGER = "the query took longer than {} s and was stopped; ask for less, with WHERE or LIMIT"
 
 
@@ -61,6 +64,20 @@ def test_an_answer_of_too_many_bytes_is_cut_and_said_to_be(shop: SqlDatabase) ->
     assert given["row_count"] == len(given["data"]) == 159  # of 16 megabytes
 
 
+BOUNDS = [most + more for most in (50_000, 127_936, 200_000, 1_000_000, 32_000_000) for more in (0, 1)]
+
+
+def test_a_value_is_small_beside_a_slow_call(shop: SqlDatabase, snapshot: SnapshotAssertion) -> None:
+    """The most bytes of a value in a statement that has a call, or many values."""
+
+    def most(beside: object) -> int:
+        sql = f"SELECT length(zeroblob({{}})), {whole(beside)}"
+        place = bisect_left(BOUNDS, TOO_LARGE, key=lambda size: shop.execute(sql.format(size))["error"] or "")
+        return BOUNDS[place - 1]
+
+    assert with_outcomes(stored_values(snapshot), most) == snapshot
+
+
 class Slow:
     """Statements that take as long as the test says, in a call that cannot be interrupted."""
 
@@ -83,21 +100,13 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     slow.may_end.set()
 
 
-def test_a_call_that_cannot_be_interrupted_is_left_behind(shop_path: Path, slow: Slow) -> None:
-    with SqlDatabase(shop_path, timeout=0.05) as database:
-        assert answer(database, "SELECT 1") == failing(TOOK_LONGER.format("0.05"), "timeout")
-        slow.may_end.set()
-
-
-def test_a_statement_waits_for_a_thread(shop_path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_MOST", 1)
-    with SqlDatabase(shop_path, timeout=0.05) as database, ThreadPoolExecutor() as threads:
-        first = threads.submit(answer, database, "SELECT 1")
-        assert slow.has_begun.wait(30)
+def test_calls_that_cannot_be_interrupted_are_left_behind(shop_path: Path, slow: Slow) -> None:
+    with SqlDatabase(shop_path, timeout=0.02) as database:
+        late = failing(TOOK_LONGER.format("0.02"), "timeout")
+        assert [answer(database, "SELECT 1") for _ in range(8)] == [late] * 8
         busy = f"too many queries are running on {shop_path}; try again later"
         assert answer(database, "SELECT 2") == failing(busy, "storage")
         slow.may_end.set()
-        first.result()
         database.timeout = 30.0
         assert answer(database, "SELECT 3")["data"] == [[1]]
 
@@ -158,11 +167,16 @@ def test_the_schema_is_read_once(shop_path: Path, shop: SqlDatabase, monkeypatch
         shop.get_schema()
 
 
-def test_a_schema_that_takes_long_is_a_timeout(shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_that_takes_long_is_a_timeout(
+    shop: SqlDatabase, shop_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(SqliteFile, "tables", Mock(side_effect=Failure("timeout")))
     message = "^reading the schema took longer than 5 s and was stopped; try again, or allow more seconds$"
     with pytest.raises(ToolTimeout, match=message):
         shop.get_schema()
+    monkeypatch.setattr(SqliteFile, "tables", Mock(side_effect=Failure("sql", "it failed")))
+    told = f"the contents of {shop_path} cannot be read (it failed); check its tables and views"
+    assert refusal(StorageUnavailable, shop.get_schema) == told
 
 
 def test_numbers_out_of_range_are_refused(snapshot: SnapshotAssertion) -> None:
@@ -209,16 +223,9 @@ def test_naming_a_database_does_not_touch_it(tmp_path: Path) -> None:
     assert repr(SqlDatabase(tmp_path / "pipe")) == f"SqlDatabase('{tmp_path}/pipe')"
 
 
-WRITES = [
-    "DELETE FROM customers",
-    "WITH x AS (SELECT 1) INSERT INTO cities SELECT 8, 'x' FROM x",
-    "CREATE TABLE t (a)",
-    "CREATE VIRTUAL TABLE t USING fts5(a)",
-    "ATTACH 'other.db' AS o",
-    "VACUUM",
-    "VACUUM INTO 'copy.db'",
-    "REINDEX",
-]
+WRITES, WRITES_DUCKDB = (
+    Path(__file__).with_name(name).read_text().splitlines() for name in ("writes.sql", "writes_duckdb.sql")
+)
 SEARCH = Path(__file__).with_name("search.sql").read_text(encoding="utf-8")
 
 
@@ -279,6 +286,7 @@ def test_a_statement_during_a_change_is_run_again(tmp_path: Path, monkeypatch: p
         assert database.execute("SELECT a FROM t")["data"] == [[1], [2], [3]]
         changes = iter(range(100))
         assert "is locked by another program" in database.execute("SELECT a FROM t")["error"]
+        assert next(changes) == 5
 
 
 def test_no_descriptor_is_left_open(shop_path: Path) -> None:
@@ -329,17 +337,7 @@ def database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqlDatab
         yield database
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "DELETE FROM cities",
-        "COPY cities TO 'out.csv'",
-        "EXPORT DATABASE 'out'",
-        "ATTACH 'other.db'",
-        "INSTALL httpfs",
-        "SET threads = 1",
-    ],
-)
+@pytest.mark.parametrize("sql", WRITES_DUCKDB)
 def test_the_connection_alone_writes_nothing(folder: Path, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     before = state(folder)
@@ -363,6 +361,28 @@ def test_the_schema_of_a_shop(database: SqlDatabase, folder: Path, snapshot: Sna
     with SqlDatabase(folder / "shop.duckdb", samples=0) as private:
         schema = private.get_schema()
     assert "\n\ncities, 2 rows\n  id INTEGER, primary key\n  name VARCHAR, not null\n" in schema
+    settle(folder / "shop.duckdb")
+    known = database.get_schema()
+    assert database.get_schema() is known
+    (folder / "shop.duckdb.wal").write_bytes(b"no log")
+    assert database.get_schema() is not known, "a log shows that there are changes"
+
+
+def test_an_error_of_a_library_is_of_its_kind(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    make(folder / "shop.db")
+
+    def outcome(name: str) -> str:
+        error = {**vars(builtins), **vars(duckdb)}.get(name, sqlite3.OperationalError)("it failed")
+        error.sqlite_errorcode = getattr(sqlite3, name, None)
+        for module in (opened, sqlite_file):
+            monkeypatch.setattr(module, "fetched", Mock(side_effect=error))
+        with SqlDatabase(folder / ("shop.db" if "SQLITE" in name else "shop.duckdb"), timeout=60) as database:
+            given = database.execute("SELECT 1")
+        return f"{given['code']}: {given['error']}".replace(str(folder), "FOLDER")
+
+    assert with_outcomes(stored_values(snapshot), outcome) == snapshot
 
 
 def test_a_correlated_query_with_many_nulls_is_an_error(tmp_path: Path) -> None:

@@ -7,3 +7,4 @@ SELECT qty / 2.0, qty * 1.0 / 7, total / qty, CAST(qty AS REAL) / 2 FROM orders
 SELECT qty / 10 * 10, CAST(qty / 3 AS INTEGER), id / 1 FROM orders
 SELECT sum(total) / count(*) FROM orders
 SELECT 'a / b' FROM orders
+SELECT qty / 2, qty / 3, qty / 4, qty / 5, qty / 6, qty / 7 FROM orders

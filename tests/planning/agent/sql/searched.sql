@@ -6,4 +6,7 @@ SELECT * FROM people WHERE status = 'active'
 SELECT * FROM people WHERE age = '30' OR age = 'thirty' OR name <> 'ada'
 SELECT * FROM people WHERE upper(name) = 'ADA' OR nothing = 'ada'
 SELECT * FROM strangers WHERE name = 'ada'
+SELECT * FROM words WHERE eight = 'zzz' OR nine = 'zzz' OR many = 'zzz'
+SELECT * FROM words WHERE many = 'Zebra' OR many = 'Quokka'
+SELECT * FROM people WHERE status IN ('q1', 'q2', 'q3', 'q4', 'q5', 'q6')
 SELECT * FROM 'unclosed

@@ -17,7 +17,7 @@ from readonly_files import make
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
-from planning.agent.sql.schema import schema_text, table_text, validate_results
+from planning.agent.sql.schema import ExactName, schema_text, table_text, validate_results
 from planning.tools import Toolbox
 
 
@@ -28,6 +28,8 @@ def test_the_schema_of_a_shop(shop: SqlDatabase, snapshot: SnapshotAssertion) ->
 def test_rows_are_counted_up_to_a_million(snapshot: SnapshotAssertion) -> None:
     counts = None, 0, 1, 1_000_000, 1_000_001
     tables = [table(f"t{rows}", column("id")) | {"rows": rows} for rows in counts]
+    names = "ok_1", "_", "Order", "user", "order", "a b", "1a", "é", "a\n"
+    tables.append(table("of_postgresql", *(column(ExactName(name)) for name in names)))
     assert schema_text(tables, "sqlite") == snapshot
 
 
@@ -72,6 +74,7 @@ def test_the_result_of_a_tool_is_bounded_whatever_is_asked(tmp_path: Path) -> No
         assert len(result.message) <= MOST
         for sql in (f"SELECT {'n' * 90_000} FROM t", f"SELECT '{'x' * 99_000}", f'SELECT 1 "{"n" * 90_000}"'):
             assert len(toolbox.call("execute_sql", {"sql": sql}).message) <= MOST
+        assert len(database.execute(f"SELECT a FROM t WHERE '{'x' * 5_000}' = NULL")["error"]) == 4_000
 
 
 def column(name: str, *samples: Any) -> dict[str, Any]:

@@ -152,6 +152,8 @@ SELECT count(*) FROM events WHERE time(at) > '9:00'
 SELECT count(*) FROM events WHERE at = '9:30:00'
 SELECT count(*) FROM customers WHERE upper(city) = 'Oslo'
 SELECT count(*) FROM customers WHERE 'Rome' <> lower(city)
+SELECT count(*) FROM customers WHERE upper(city) = 'oslo'
+SELECT count(*) FROM customers WHERE lower(city) = 'OSLO'
 SELECT count(*) FROM orders WHERE 1 < qty < 3
 SELECT count(*) FROM orders WHERE qty = 1 OR 2
 SELECT count(*) FROM orders WHERE status = 'open' OR 'void'

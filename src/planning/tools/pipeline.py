@@ -218,16 +218,11 @@ class CallPipeline:
         return find_repeat(session, tool.name, key, self._fingerprint)
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        shown = began = None
-        if not tool.is_bound:
-            shown, began, gate = self._begin(tool, params)
-            if gate is not None:
-                _refuse(gate())
+        shown, began, gate = self._begin(tool, params)
+        if gate is not None:
+            _refuse(gate())
         if tool.is_direct and (self._timeout is None or not tool.blocking):
-            outcome = tool.run(params, self.context)
-            if tool.publishes == "own" and type(outcome) is ToolResult and outcome.success is True:
-                return outcome
-            result = settled(tool, outcome, started)
+            result = settled(tool, tool.run(params, self.context), started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
                 self._admit(tool, started)

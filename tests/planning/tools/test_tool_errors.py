@@ -9,7 +9,9 @@ import errno
 import pickle
 import socket
 import sqlite3
+import ssl
 import subprocess
+import sys
 import urllib.error
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pydantic
 import pytest
@@ -42,7 +45,7 @@ from planning.tools.errors import (
     classify_error,
 )
 from planning.tools.ledger import ToolCall, tool_calls
-from session import Session
+from session import Session, StoreError
 
 
 class Odd(BaseException):
@@ -332,8 +335,11 @@ OF_OTHERS: dict[str, list[BaseException]] = {
         ExceptionGroup("x", [TimeoutError(), ToolTimeout("x")]),
     ],
     "storage": [
-        ConnectionResetError(), OSError(errno.ENETUNREACH, "Network is unreachable"),
-        urllib.error.URLError(socket.gaierror()), sqlite3.OperationalError("x"),
+        ConnectionResetError(), urllib.error.URLError("x"), sqlite3.OperationalError("x"), StoreError("x"),
+        socket.gaierror(), socket.herror(), ssl.SSLError(),
+        *(OSError(number, "x") for number in (
+            errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH,
+        )),
     ],
     "data_not_found": [
         FileNotFoundError(), ExceptionGroup("x", [ExceptionGroup("y", [NOTHING]), NOTHING]),
@@ -356,3 +362,11 @@ OF_OTHERS: dict[str, list[BaseException]] = {
 )
 def test_exceptions_of_others_are_classified_by_their_type(error: BaseException, code: str) -> None:
     assert classify_error(error) == code
+
+
+def test_the_errors_of_a_library_are_known_once_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    late, lost = (type(name, (OSError,), {}) for name in ("Timeout", "ConnectionError"))
+    assert [classify_error(kind()) for kind in (late, lost)] == ["unknown", "unknown"]
+    monkeypatch.setitem(sys.modules, "requests.exceptions", Mock(Timeout=late, ConnectionError=lost))
+    both = type("ConnectTimeout", (lost, late), {})
+    assert [classify_error(kind()) for kind in (late, lost, both)] == ["timeout", "storage", "timeout"]

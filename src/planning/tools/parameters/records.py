@@ -111,7 +111,7 @@ class Hints:
         return hint
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen
 class _Record:
     """Marks a record in a hint: pydantic asks the mark for the schema instead of the class."""
 

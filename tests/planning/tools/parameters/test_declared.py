@@ -222,6 +222,9 @@ def test_a_keyword_of_a_plain_schema_is_kept_to(snapshot: SnapshotAssertion) -> 
         ({"type": ["integer", "null"]}, {"a": None}, {"a": None}),
         (INTEGER, {"a": "5"}, {"a": 5}),
         *(({"anyOf": [five, TUPLE]}, {"a": "5"}, {"a": 5}) for five in ({"const": 5}, {"enum": [5]})),
+        ({"enum": [0.5, None]}, {"a": "0.5"}, {"a": 0.5}),
+        ({"properties": {"b": {"$ref": "#/$defs/maybe"}, "c": INTEGER}, "type": "object"},
+         {"a": {"b": None, "c": "5"}}, {"a": {"b": None, "c": 5}}),
         ({"type": "array", "items": INTEGER}, {"a": '["1", 2.0]'}, {"a": [1, 2]}),
         ({"type": "array", "prefixItems": [INTEGER]}, {"a": ["1", "2"]}, {"a": [1, "2"]}),
         ({"type": "object", "additionalProperties": INTEGER}, {"a": {"x": "1"}}, {"a": {"x": 1}}),
@@ -232,7 +235,8 @@ def test_a_keyword_of_a_plain_schema_is_kept_to(snapshot: SnapshotAssertion) -> 
 def test_arguments_are_taken_for_what_a_plain_schema_asks_for(
     field: dict[str, Any], sent: dict[str, Any], taken: dict[str, Any]
 ) -> None:
-    assert decode({"type": "object", "properties": {"a": field}}, sent) == taken
+    maybe = {"maybe": {"type": ["integer", "null"]}}
+    assert decode({"type": "object", "properties": {"a": field}, "$defs": maybe}, sent) == taken
 
 
 # Refusals that a slip in one word of the code would change: of options and of unions with tags

@@ -168,7 +168,7 @@ REFUSED: list[tuple[Any, Any]] = [
     (Annotated[list[int], Field(min_length=1)], []),
     (list[Annotated[int, Field(ge=0)]], [-1]),
     (Annotated[int, Field(multiple_of=3)], 4),
-    (BETWEEN, 0),
+    (BETWEEN, 0), (BETWEEN, 2),
     (Annotated[dict[str, int], Field(min_length=1)], {}),
     (Annotated[dict[str, int], Field(max_length=1)], {"a": 1, "b": 2}),
     (Annotated[int, Field(ge=5)] | None, 1),
@@ -270,10 +270,10 @@ class Optionally:
 # Each type, with its default if it has one: an option whose default is None is published without null.
 PUBLISHED: list[tuple[Any, ...]] = [
     *((hint,) for hint in (Literal["z", "a"], Number, Letter | None, Literal["b", 1, "a"], int | str)),
-    *((hint,) for hint in (Point, Point | None, int | None, Literal[1, None])),
+    *((hint,) for hint in (Point, Point | None, int | None, Literal[1, None], Cat | Dog)),
     *((hint, None) for hint in (
         int | None, list[int | None] | None, Optionally | None, list[Optionally] | None,
-        dict[str, int | None] | None, int | str | None, Letter | None, Literal["a", None],
+        dict[str, int | None] | None, int | str | None, str | int | None, Letter | None, Literal["a", None],
         Annotated[int | None, Field(ge=1, description="N")], type(None),
     )),
     (int | None, 5),

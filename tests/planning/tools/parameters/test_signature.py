@@ -18,6 +18,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from typing_extensions import TypeAliasType
 
+from planning.errors import Problem
 from planning.tools import Tool, ToolContext, ToolSpec, tool
 
 
@@ -297,6 +298,10 @@ def test_further_keyword_arguments_of_another_type_or_a_taken_name_are_refused_w
     snapshot: SnapshotAssertion,
 ) -> None:
     assert "\n".join(called(function, **arguments) for function, arguments in REFUSED) == snapshot
+    diagnosing = Tool("t", "d", typed, diagnose=lambda given, _context: [Problem(f"not {given}", "a")])
+    assert diagnosing.execute(a="x", b=3)["error"].splitlines()[1:] == [
+        "- a: not {'a': 'x'}", "- b: expected a string, got a number",
+    ]  # fmt: skip
 
 
 # Docstrings: the descriptions of a function and of its parameters, in the common styles

@@ -18,7 +18,7 @@ import pydantic
 import pytest
 import typing_extensions
 from decoding import decode, problems
-from pydantic import AliasChoices, AliasPath, Field, StringConstraints
+from pydantic import AliasChoices, AliasPath, BeforeValidator, Field, StringConstraints, WrapValidator
 from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import Toolbox, tool
@@ -79,6 +79,7 @@ class ModelBox(pydantic.BaseModel, Generic[T]):
 class Pair(NamedTuple):
     left: int
     right: str = "r"
+    more: tuple[int, ...] = (1,)
 
 
 class Fixed(TypedDict):
@@ -103,6 +104,7 @@ class Letter(enum.StrEnum):
     A = "a"
 
 
+Odd = dataclasses.make_dataclass("Odd", [("default", int)])  # as a key of pydantic's own schemas
 Box = dataclasses.make_dataclass("Box", [("width", Number), ("height", Number)])
 Cat = dataclasses.make_dataclass(
     "Cat", [("type", Literal["cat"]), ("lives", int), ("name", str | None, None)]
@@ -137,7 +139,7 @@ MAPPED = {"a": {"size": "x"}, "b": {"more": 1}}
 
 # The type of the field, and what is sent for it.
 REFUSED: list[tuple[Any, Any]] = [
-    (str, 3), (str, None), (int, 2.5), (list[str], ["a", 1, None]), (datetime.date, "2026-02-30"),
+    *((str, other) for other in (3, 1.5, True, None, {}, [], ())), (int, 2.5), (list[str], ["a", 1, None]), (datetime.date, "2026-02-30"),
     (Inner, 3),
     (Inner | None, {"size": "x", "more": 1}),
     (list[Inner | None], MIXED),
@@ -158,7 +160,7 @@ REFUSED: list[tuple[Any, Any]] = [
     (Literal["z", None], "q"),
     (Number, 3),
     *((Literal[1, 2], number) for number in (-4, 10**15 - 1, 10**15)),
-    (Literal["a", "b"], 4),
+    (Literal["a", "b"], 4), (Literal["true", "false", "null", "NaN", "Infinity", "-1", "a b"], "q"),
     (Letter | None, "q"),
     (Literal["b", "a"] | int, "c"),
     *((kind, "x") for kind in (datetime.datetime, datetime.time | None, datetime.timedelta, uuid.UUID)),
@@ -168,6 +170,7 @@ REFUSED: list[tuple[Any, Any]] = [
     (Annotated[list[int], Field(min_length=1)], []),
     (list[Annotated[int, Field(ge=0)]], [-1]),
     (Annotated[int, Field(multiple_of=3)], 4),
+    *((Annotated[int, Field(le=5)], number) for number in (10**15 - 1, 10**15)),
     (BETWEEN, 0), (BETWEEN, 2),
     (Annotated[dict[str, int], Field(min_length=1)], {}),
     (Annotated[dict[str, int], Field(max_length=1)], {"a": 1, "b": 2}),
@@ -184,7 +187,9 @@ REFUSED: list[tuple[Any, Any]] = [
 # pydantic is as lax as it is configured to be, and by default its own models convert these.
 CONVERTED: list[tuple[Any, Any]] = [
     (int, True), (Number, True), (Literal[1, 2], True), (bool, "yes"), (bool, 1),
-    (datetime.date, "2026-01-31T00:00:00"), (datetime.date, 4),
+    (datetime.date, "2026-01-31T00:00:00"), (Odd, {"default": True}),
+    *((kind, number) for kind in (datetime.date, datetime.datetime, datetime.time | None, datetime.timedelta)
+      for number in (4, "4", "-1.5")),
 ]  # fmt: skip
 
 
@@ -242,6 +247,8 @@ TAKEN: list[tuple[Any, Any, Any]] = [
     (dict[int, str], {"1": "a"}, {1: "a"}),
     (dict[Number, Inner], {"2": {"size": 1}}, {Number.TWO: Inner(1)}),
     (Pair, [2], Pair(2)),
+    (Annotated[int, BeforeValidator(str)], 2, 2),
+    (Annotated[int, WrapValidator(lambda given, read: read(str(given)))], 2, 2),
     (Number, 2.0, Number.TWO),
     (Box, {"width": 1, "height": 2}, Box(Number.ONE, Number.TWO)),
     (Cat | Dog, '{"type": "cat", "lives": 2}', Cat("cat", 2)),

@@ -218,6 +218,20 @@ def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: obj
         assert (dict(output), output.problems) == ({**EMPTY, field: read}, ())
 
 
+def test_what_is_nested_too_deep_for_the_reader_or_for_the_stack_is_refused() -> None:
+    def deepest() -> PlannerOutput:
+        try:
+            return deepest()
+        except RecursionError:
+            return parse_planner_output('{"intent": "a"}')
+
+    flat = '{"queries": ' + "[" * 101 + "]" * 101 + "}"
+    (deep,) = parse_planner_output(flat.replace("[]", "[[]]")).problems
+    assert parse_planner_output(flat).ok
+    assert deep.message == "nested deeper than 102 levels at line 1, column 114; send flatter values"
+    assert deepest().problems == (Problem("nested too deep; send a flat JSON object"),)
+
+
 def test_a_flood_of_problems_is_cut() -> None:
     told = parse_planner_output({"tool_calls": [1] * 50}).problems
     cut = parse_planner_output({"tool_calls": [1] * 51, "intent": 1}).problems

@@ -82,7 +82,7 @@ class Model(pydantic.BaseModel):
 
 class Hostile(Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
-        raise ValueError("no")
+        raise ConnectionError("no")
 
     __iter__ = __len__ = __getitem__  # type: ignore[assignment]  # what is tested
 
@@ -174,8 +174,7 @@ def test_whatever_a_tool_raises_and_a_model_sends_is_a_failed_result_and_the_nex
 
 
 @pytest.mark.parametrize(
-    ("error", "is_async"),
-    [(GeneratorExit, False), *product((KeyboardInterrupt, SystemExit), (False, True))],
+    ("error", "is_async"), [(GeneratorExit, False), *product((KeyboardInterrupt, SystemExit), (False, True))]
 )
 @pytest.mark.parametrize("timeout", [None, 20])
 @pytest.mark.parametrize("entry", CALLS)

@@ -223,8 +223,8 @@ def test_a_keyword_of_a_plain_schema_is_kept_to(snapshot: SnapshotAssertion) -> 
         (INTEGER, {"a": "5"}, {"a": 5}),
         *(({"anyOf": [five, TUPLE]}, {"a": "5"}, {"a": 5}) for five in ({"const": 5}, {"enum": [5]})),
         ({"enum": [0.5, None]}, {"a": "0.5"}, {"a": 0.5}),
-        ({"properties": {"b": {"$ref": "#/$defs/maybe"}, "c": INTEGER}, "type": "object"},
-         {"a": {"b": None, "c": "5"}}, {"a": {"b": None, "c": 5}}),
+        ({"type": "object", "properties": {"b": {"$ref": "#/$defs/maybe"}, "c": INTEGER, "d": {"enum": [None]}}},
+         {"a": {"b": None, "c": "5", "d": None}}, {"a": {"b": None, "c": 5, "d": None}}),
         ({"type": "array", "items": INTEGER}, {"a": '["1", 2.0]'}, {"a": [1, 2]}),
         ({"type": "array", "prefixItems": [INTEGER]}, {"a": ["1", "2"]}, {"a": [1, "2"]}),
         ({"type": "object", "additionalProperties": INTEGER}, {"a": {"x": "1"}}, {"a": {"x": 1}}),
@@ -413,9 +413,9 @@ def checked(text: str) -> Iterator[str]:
 
 @dataclass
 class Limited:
-    text: str = field(default="ab", metadata={"min_length": 2, "max_length": 3})
+    text: str | None = field(default="ab", metadata={"min_length": 2, "max_length": 3, "description": "T"})
     items: list[str] = field(default_factory=lambda: ["a"], metadata={"min_items": 1})
-    free: str = field(default="", metadata={"check": checked})
+    free: str | int = field(default="", metadata={"check": checked})
 
 
 def lowered(text: str) -> str:
@@ -478,4 +478,10 @@ def test_a_tool_that_diagnoses_checks_texts_itself_unless_there_are_problems() -
 
     assert decode(Limited, {"text": "a", "free": "-"}, diagnose) == Limited("a", free="-")
     assert decode(Limited, {"text": "a", "items": '["b"]'}, diagnose) == Limited("a", ["b"])
-    assert decode(Limited, {"text": "abc", "free": "a"}) == Limited("abc", free="a")
+    for free in ("a", 1):
+        assert decode(Limited, {"text": "abc", "free": free}) == Limited("abc", free=free)
+    text = {"type": "string", "minLength": 2, "maxLength": 3}
+    assert model_of(Limited).schema()["properties"]["text"] == {
+        "anyOf": [text, {"type": "null"}],
+        "description": "T",
+    }

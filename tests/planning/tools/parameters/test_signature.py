@@ -89,6 +89,7 @@ def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: objec
 def test_a_built_in_that_tells_nothing_takes_anything() -> None:
     assert Tool("t", "d", max).parameters_schema() == OPEN
     assert called(dict, size=1) == {"size": 1}
+    assert [tool(each).name for each in (AsyncService(), lambda: 1)] == ["AsyncService", "lambda"]
     assert Tool("t", "d", max, parameters=Size).parameters_schema()["required"] == ["size"]
 
 
@@ -385,6 +386,7 @@ def test_entries_are_read_however_they_are_written(section: str, before: str) ->
             "Find it.\n\nIt costs.\n\nNote: Much.", {"x": "It."})),
         ("Find it.\n\nArgs:\nx: It.\n\ny: This.", ("Find it.\n\ny: This.", {"x": "It."})),
         ("Find it.\n\nArgs:\n    x = it", ("Find it.\n\nArgs: x = it", {})),
+        ("Find it.\n\nArgs:\n    x (int):\n    y: It.", ("Find it.", {"y": "It."})),
         ("Find it.\n\nParameters\n----------\nx -- it", ("Find it.", {"x": "it"})),
         ("Find it.\n\nArgs:\n    x: At a -- or b.", ("Find it.", {"x": "At a -- or b."})),
         ("Find it -- now.\n\nor - later.", ("Find it -- now.\n\nor - later.", {})),

@@ -150,12 +150,9 @@ REFUSED = (
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ({}, "Sent 1 to Ann"),
-        ({"idempotent": False}, REFUSED),
-        ({"idempotent": False, "returns_private_data": True}, REFUSED),
-    ],
-)
+    [({}, "Sent 1 to Ann"), ({"idempotent": False}, REFUSED),
+     ({"idempotent": False, "returns_private_data": True}, REFUSED)],
+)  # fmt: skip
 def test_a_call_whose_result_was_lost_is_made_again_unless_it_must_not_be_made_twice(
     tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:

@@ -22,22 +22,16 @@ from session import Session
 
 LOOKUP = {"tool": "lookup_registration", "args": {"identifier": "a@example.com"}, "reason": "To find it"}
 PLAN: dict[str, Any] = {
-    "intent": "registration_data_request",
-    "needs_tools": True,
-    "tool_calls": [LOOKUP],
-    "queries": [],
-}
+    "intent": "registration_data_request", "needs_tools": True, "tool_calls": [LOOKUP], "queries": [],
+}  # fmt: skip
 PARSED = PlannerOutput(tool_calls=(LOOKUP,), intent="registration_data_request")
 TEXT = json.dumps(PLAN, indent=2)
 INTENT = PlannerOutput(intent="a")
 EMPTY = PlannerOutput()
 FULL = {
-    "tool_calls": [LOOKUP],
-    "needs_user_input": True,
-    "input_request": "Who?",
-    "queries": ["q"],
+    "tool_calls": [LOOKUP], "needs_user_input": True, "input_request": "Who?", "queries": ["q"],
     "intent": "a",
-}
+}  # fmt: skip
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -279,21 +273,9 @@ def test_the_context_carries_the_three_ids_as_far_as_there_are_any(
 def test_every_call_is_answered_in_order_whatever_the_others_do(
     session: Session, snapshot: SnapshotAssertion
 ) -> None:
-    results = piped(
-        TOOLS,
-        [
-            {"tool": "fail"},
-            {"tool": "nope", "args": {}},
-            {"args": {}},
-            "call",
-            None,
-            {"tool": "add", "args": {"left": "x"}},
-            {"tool": "add", "args": '{"left": 1}'},
-            {"tool": ["add"]},
-            {"tool": "add", "args": {"left": 2}},
-        ],
-        session,
-    )
+    adding = [{"tool": "add", "args": args} for args in ({"left": "x"}, '{"left": 1}', {"left": 2})]
+    failing = [{"tool": "fail"}, {"tool": "nope", "args": {}}, {"args": {}}, "call", None]
+    results = piped(TOOLS, [*failing, *adding[:2], {"tool": ["add"]}, adding[2]], session)
     assert [told["success"] for told in results.values()] == [
         told["data"] is not None for told in results.values()
     ]

@@ -19,11 +19,14 @@ from tool_entries import CALLS, NOW, in_async, raising, through
 from tool_entries import made as tool
 
 from planning.tools import StorageUnavailable, Tool, Toolbox, ToolRegistry, background, execute_tools
+from planning.tools.context import ToolContext
 from planning.tools.errors import ErrorKind, ToolTimeout
 from planning.tools.guard import CircuitBreaker, Retry
 from planning.tools.ledger import tool_calls
+from planning.tools.pipeline import CallPipeline
 from planning.tools.rate_limit import RateLimiter
 from session import Session, TransactionError
+from session.stores import MemoryStore
 
 GIVEN_UP = "t took longer than 0.01 s and timed out; call it again, or continue without it"
 CHECK = "It may have taken effect: check before you call it again."
@@ -57,9 +60,10 @@ async def forever() -> None:
 
 @pytest.fixture(autouse=True)
 def _brief_clean_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clean-ups have an instant instead of their half second, but for the test that measures it."""
+    """Clean-ups have instants instead of half a second and an hour, but for the test that measures it."""
     if "half_a_second" not in request.node.name:
         monkeypatch.setattr(background, "_CLEAN_UP", 0.02)
+        monkeypatch.setattr(background, "_LONGEST", 0.3)
 
 
 def test_a_tool_that_must_not_run_twice_is_never_to_be_called_again_unseen() -> None:
@@ -84,7 +88,7 @@ def test_a_tool_that_hangs_is_given_up(is_async: bool, whose: str) -> None:
         assert (result.code, result.message) == (ErrorKind.TIMEOUT, GIVEN_UP)
     for entry in ("invoke", "ainvoke"):
         with pytest.raises(TimeoutError) as caught:
-            through(entry, tool(function, **own), **boxes)
+            through(entry, tool(function, **own), context={}, **boxes)
         assert (type(caught.value), str(caught.value)) == (ToolTimeout, GIVEN_UP)
         assert caught.value.__context__ is None
     hanging.end()
@@ -202,7 +206,7 @@ LATER = {
     "cleans_up": ["cleaned", "ended"],
     "works_on": ["cleaned", "ended"],
     "raises": ["ended"],
-    "never_ends": [],
+    "never_ends": ["ended"],
 }
 
 
@@ -218,7 +222,7 @@ def test_a_call_ends_at_its_time_and_its_clean_up_goes_on_behind_it_which_the_lo
     async def call() -> Any:
         result = await (box.acall("t") if entry == "acall" else asyncio.to_thread(box.call, "t"))
         assert untidy.events == ["began", *AT_ONCE.get(how, [])]
-        while how != "never_ends" and "ended" not in untidy.events:
+        while "ended" not in untidy.events:
             await asyncio.sleep(0.01)
         for _ in range(3):  # an error that nobody read would be reported now
             await asyncio.sleep(0)
@@ -227,9 +231,25 @@ def test_a_call_ends_at_its_time_and_its_clean_up_goes_on_behind_it_which_the_lo
         return result.code, result.message
 
     assert asyncio.run(call()) == (ErrorKind.TIMEOUT, GIVEN_UP)
-    left = [vars(record)["tool"] for record in caplog.records if record.message == "tool_runs_on"]
-    assert left == ["t"] * (how in LATER)
+    left = [(each.name, vars(each)["tool"]) for each in caplog.records if each.message == "tool_runs_on"]
+    assert left == [("planning.tools", "t")] * (how in LATER)
     assert [record.name for record in caplog.records if record.name == "asyncio"] == []
+
+
+@pytest.mark.parametrize("options", [{}, {"blocking": False}, {"timeout": 20.0}, {"retry": NOW}])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_executor_runs_every_tool_and_the_host_is_told(is_async: bool, options: dict[str, Any]) -> None:
+    given, heard = list[Any](), list[threading.Thread]()
+
+    async def run(*call: Any) -> Any:
+        given.append(call[:3])
+        return await asyncio.to_thread(pipeline.attempt, *call[:2])
+
+    made = tool(in_async(lambda: 2) if is_async else lambda: 2, **options)
+    context = ToolContext(Session(session_id="run-7", store=MemoryStore()))
+    pipeline = CallPipeline(context, runner=run, tell=lambda _: heard.append(threading.current_thread()))
+    assert asyncio.run(pipeline.acall(made, {})).value == 2
+    assert (given, heard) == ([(made, {}, options.get("timeout"))], [threading.main_thread()])
 
 
 def test_a_clean_up_has_half_a_second() -> None:

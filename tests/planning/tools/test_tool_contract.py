@@ -74,6 +74,7 @@ WRONG: list[dict[str, Any]] = [
     {"returns_private_data": True, "visible_errors": OSError},
     {"requires_identifier": True, "identifiers": ()},
     {"idempotent": False, "retry": NOW},
+    *({"timeout": timeout} for timeout in (0, True, "5", 1_000_001)),
 ]
 
 
@@ -223,13 +224,9 @@ class Guarded(BaseTool):
 def test_everything_that_a_class_declares_is_enforced(own_default: ToolRegistry) -> None:
     tool = Guarded()
     own_default.limiter = RateLimiter({"mail": "1/minute"})
-    assert safely(tool, {"email": " "}) == refusal(
-        "guarded was not called: ask the user first. Your email?",
-        "needs_user_input",
-        user_message="Your email?",
-        needs_user_input=True,
-        input_request="Your email?",
-    )
+    asked, question = "guarded was not called: ask the user first. Your email?", "Your email?"
+    answer = refusal(asked, "needs_user_input", needs_user_input=True, input_request=question)
+    assert safely(tool, {"email": " "}) == {**answer, "user_message": question}
     assert safely(tool, {"email": "a", "limit": "x"})["code"] == "parameter"
     assert tool.calls == []
     assert safely(tool, {"email": "a"})["data"] == "a"

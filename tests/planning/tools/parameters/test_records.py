@@ -219,16 +219,6 @@ def test_a_mistake_is_told_once_at_its_place_in_every_way_of_declaring_it(
     assert "\n".join(said) == snapshot
 
 
-def test_a_generic_record_is_refused_where_it_is_declared() -> None:
-    @dataclass
-    class Box(Generic[T]):
-        content: T
-
-    for kind in (Box, Box[int]):
-        with pytest.raises(TypeError, match=r"is generic: declare a class with the types themselves$"):
-            model_of(dataclasses.make_dataclass("Made", [("x", kind)]))
-
-
 TAKEN: list[tuple[Any, Any, Any]] = [
     (list[str], '["a", "b"]', ["a", "b"]),
     (Inner, '{"size": 1}', Inner(1)),

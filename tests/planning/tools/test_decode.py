@@ -99,6 +99,7 @@ WRONG: list[tuple[type, Any]] = [
 
 
 def test_every_problem_is_listed_with_its_path_and_what_to_send(snapshot: SnapshotAssertion) -> None:
+    assert taken(ReadPlan, " " * MOST).success
     said = [
         f"{kind.__name__} {cut(ascii(arguments), 120)}\n{refusal(kind, arguments)}\n"
         for kind, arguments in WRONG

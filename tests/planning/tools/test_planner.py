@@ -15,9 +15,10 @@ from syrupy.assertion import SnapshotAssertion
 from tool_entries import Look, piped
 
 from planning.errors import Problem, cut
-from planning.tools import ToolRegistry, execute_tools
+from planning.tools import Tool, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
 from planning.tools.planner import MOST_CHARACTERS, PlannerOutput, parse_planner_output, should_execute_tools
+from planning.tools.rate_limit import RateLimiter
 from session import Session
 
 LOOKUP = {"tool": "lookup_registration", "args": {"identifier": "a@example.com"}, "reason": "To find it"}
@@ -39,22 +40,14 @@ json_values = st.recursive(
     max_leaves=10,
 )
 filled = st.text(min_size=1).filter(str.strip)
-calls = st.fixed_dictionaries(
-    {
-        "tool": filled,
-        "args": st.dictionaries(st.text(), json_values, max_size=3),
-        "reason": st.none() | filled,
-    }
-)
-plans = st.fixed_dictionaries(
-    {
-        "tool_calls": st.lists(calls, max_size=3),
-        "needs_user_input": st.booleans(),
-        "input_request": st.none() | filled,
-        "queries": st.lists(json_values, max_size=3),
-        "intent": st.none() | filled,
-    }
-)
+calls = st.fixed_dictionaries({
+    "tool": filled, "args": st.dictionaries(st.text(), json_values, max_size=3), "reason": st.none() | filled,
+})  # fmt: skip
+plans = st.fixed_dictionaries({
+    "tool_calls": st.lists(calls, max_size=3), "needs_user_input": st.booleans(),
+    "input_request": st.none() | filled, "queries": st.lists(json_values, max_size=3),
+    "intent": st.none() | filled,
+})  # fmt: skip
 prose = st.text(st.characters(exclude_characters="{}[]`~", exclude_categories=["Cs"]))
 # Behind a plan these would continue its JSON: the reader refuses them.
 prose_behind = prose.filter(lambda text: not text.lstrip().startswith((",", ":", '"')))
@@ -245,6 +238,7 @@ def add(left: int) -> int:
 
 
 TOOLS: list[Any] = [Look(), fail, add]
+LONG = "nope" * 26 + "\ud800"
 NOT_PARTS: list[Any] = [None, {}, [], "x", 5]
 
 
@@ -274,13 +268,21 @@ def test_every_call_is_answered_in_order_whatever_the_others_do(
     session: Session, snapshot: SnapshotAssertion
 ) -> None:
     adding = [{"tool": "add", "args": args} for args in ({"left": "x"}, '{"left": 1}', {"left": 2})]
-    failing = [{"tool": "fail"}, {"tool": "nope", "args": {}}, {"args": {}}, "call", None]
+    failing = [{"tool": "fail"}, {"tool": LONG, "args": {}}, {"args": {}}, "call", None]
     results = piped(TOOLS, [*failing, *adding[:2], {"tool": ["add"]}, adding[2]], session)
     assert [told["success"] for told in results.values()] == [
         told["data"] is not None for told in results.values()
     ]
     assert "\n".join(f"{name}: {told}" for name, told in results.items()) == snapshot
-    assert [call.tool for call in reversed(tool_calls(session))] == ["fail", "nope", "add", "add", "add"]
+    assert [call.tool for call in reversed(tool_calls(session))] == ["fail", LONG[:100], "add", "add", "add"]
+
+
+def test_the_calls_are_counted_by_the_limiter_of_the_registry() -> None:
+    counted = Tool("add", "Add.", add, rate_limit_key="sums")
+    registry = ToolRegistry([counted], limiter=RateLimiter({"sums": "1/minute"}))
+    state = {"tool_calls": [{"tool": "add", "args": {"left": 1}}] * 2}
+    told = asyncio.run(execute_tools(state, registry=registry))["tool_results"]
+    assert [each.get("code") for each in told.values()] == [None, "rate_limit"]
 
 
 @pytest.mark.parametrize("calls", ["add", 5, True])

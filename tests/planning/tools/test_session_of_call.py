@@ -190,7 +190,7 @@ def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
     section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
     toolbox = Toolbox([*section.tools(), work], session=session)
     assert toolbox.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["A"]}).success
-    assert toolbox.call("work", {"place": "here"}).message == WAITS
+    assert toolbox.call("work", {"place": "here"}, context={}).message == WAITS
     assert toolbox.call("planning_read_plan", {}).success
     with session.transaction() as transaction:
         assert toolbox.call("work", {"place": "here"}).message == WAITS

@@ -106,7 +106,7 @@ NO_TOOLS: list[Any] = [
     connected, called, defaulted, dated, by_position, len, listing, Thing, Thing.method,
     type("x" * 300, (), {}),
 ]  # fmt: skip
-OfAny: Any = dataclasses.make_dataclass("OfAny", [("content", T)], bases=(Generic[T],))
+OfAny: Any = dataclasses.make_dataclass("OfAny", [("content", T)], bases=(Generic[T],))  # type: ignore[index]  # a base all the same
 Generics = [dataclasses.make_dataclass("Made", [("x", kind)]) for kind in (OfAny, OfAny[int])]
 NO_PARAMETERS: list[Any] = [DataclassDefault, AttrsDefault, Dated, int, Unread, Initial, *Generics]
 

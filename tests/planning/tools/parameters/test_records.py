@@ -137,9 +137,10 @@ AN_INTEGER = "expected an integer, got a string"
 MIXED = [None, {"size": 1}, {"size": "x"}, {"sise": 1}]
 MAPPED = {"a": {"size": "x"}, "b": {"more": 1}}
 
+OTHERS: list[Any] = [3, 1.5, True, None, {}, [], ()]
 # The type of the field, and what is sent for it.
 REFUSED: list[tuple[Any, Any]] = [
-    *((str, other) for other in (3, 1.5, True, None, {}, [], ())), (int, 2.5), (list[str], ["a", 1, None]),
+    *((str, other) for other in OTHERS), (int, 2.5), (list[str], ["a", 1, None]),
     (datetime.date, "2026-02-30"), (Inner, 3),
     (Inner | None, {"size": "x", "more": 1}),
     (list[Inner | None], MIXED),
@@ -151,7 +152,7 @@ REFUSED: list[tuple[Any, Any]] = [
     (Fixed, {"around": {"size": 1, "z": 2}}),
     (ModelBox[int], {"content": "x"}), (Alias, [{"size": 1, "z": 2}]),
     (tuple[int, str], ["x", 1]), (dict[int, str], {"1": 5}), (dict[int, str], {"x": "y"}), (Pair, []),
-    (dict[str, int], {"a.b": "x"}),
+    (dict[str, int], {"a.b": "x"}), (dict[str, int], {"x" * 61: "x"}),
     (dict[Number, Inner], {"2": {"size": "x", "z": 1}}),
     (dict[Number, Inner], {"3": {"size": 1}}),
     (dict[str, list[Stretch]], {"a": [{"a-start": 1, "a-star": 2}]}),

@@ -56,9 +56,9 @@ FACTS = {"ticker": "AAPL", "metrics": ["Revenue"], "start_date": "2022-01-01", "
 
 
 def test_a_valid_call_is_none() -> None:
-    company = {"name": "Apple", "depth": 2.0, "tags": '["a"]'}
-    for params in (FACTS, {**FACTS, "filing_type": None}):
-        REGISTRY.validate_call(SPEC.name, "financial_facts", params)
+    company: Any = {"name": "Apple", "depth": 2.0, "tags": '["a"]'}
+    for facts in (FACTS, {**FACTS, "filing_type": None}):
+        REGISTRY.validate_call(SPEC.name, "financial_facts", facts)
     for query_type, params in (("company", company), ("news", {"topic": "x"})):
         REGISTRY.validate_call(SPEC.name, query_type, params)
 

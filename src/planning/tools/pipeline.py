@@ -239,11 +239,10 @@ class CallPipeline:
             result = settled(tool, tool.run(params, self.context), started)
         elif tool.is_async and not tool.is_guarded and self._runner is None:
             seconds = self._seconds(tool)
-            coroutine = tool.run(params, self.context)
-            outcome = await (
-                coroutine if seconds is None else background().await_within(coroutine, tool.name, seconds)
-            )
-            result = settled(tool, outcome, started)
+            call = tool.run(params, self.context)
+            if seconds is not None:
+                call = background().await_within(call, tool.name, seconds, perf_counter() - started)
+            result = settled(tool, await call, started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
                 await self._aadmit(tool, started)

@@ -17,7 +17,7 @@ from tool_entries import SCHEMA, counting, enter, in_threads, reopener
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolResult, once
 from planning.tools.once import LastUsed, RepeatedIds, Turn, TurnOrder, guessed_key
-from session import Session, ToolInvoked
+from session import Session, SessionBusyError, SessionEvent, StoreError, ToolInvoked
 from session.stores import SqliteStore
 
 SETUP = {"objective": "Fix the login bug", "initial_steps": ["Reproduce it"]}
@@ -174,6 +174,24 @@ def test_the_events_of_a_guess_have_its_key_as_plain_text() -> None:
     (event,) = session.select_all(ToolInvoked)
     assert (type(event.idempotency_key), len(str(event.idempotency_key))) == (str, 71)
     assert event.fingerprint == "DXBpR8qrQeqTXiBp"  # or a later release would not know the call
+
+
+@pytest.mark.parametrize("error", [StoreError("gone"), SessionBusyError("held")])
+def test_a_guess_of_which_nothing_can_be_noted_changes_no_call(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box, publish = Toolbox([counting()[0]], session=Session()), Session.publish
+
+    def lose(session: Session, event: SessionEvent, **options: Any) -> None:
+        if isinstance(event, RepeatedIds):
+            raise error
+        publish(session, event, **options)
+
+    monkeypatch.setattr(Session, "publish", lose)
+    said = [call(box, "send", {"to": to}).message for to in ("Ann", "Bob")]
+    assert said == ["Sent 1 to Ann", "Sent 2 to Bob"]
+    monkeypatch.setattr(Session, "find_call", Mock(side_effect=StoreError("gone")))
+    assert call(box, "send", {"to": 5}).code == "parameter"
 
 
 def test_stores_keep_the_name_that_the_event_had_first(path: Path, opened: Callable[[], SqliteStore]) -> None:

@@ -171,13 +171,11 @@ def test_an_output_is_the_update_of_a_pipelines_state() -> None:
 @pytest.mark.parametrize(
     ("state", "node"),
     [
-        ({}, "execute_queries"),
-        ({"needs_user_input": True}, "generate_response"),
+        ({}, "execute_queries"), ({"needs_user_input": True}, "generate_response"),
         ({"tool_calls": [LOOKUP]}, "execute_tools"),
-        ({"tool_calls": [LOOKUP], "needs_user_input": True}, "execute_tools"),
-        (PARSED, "execute_tools"),
+        ({"tool_calls": [LOOKUP], "needs_user_input": True}, "execute_tools"), (PARSED, "execute_tools"),
     ],
-)
+)  # fmt: skip
 def test_tool_calls_go_before_a_question_and_a_question_before_queries(
     state: Mapping[str, Any], node: str
 ) -> None:
@@ -190,15 +188,12 @@ A = {"tool": "a", "args": {"x": 1}, "reason": "r"}
 @pytest.mark.parametrize(
     ("field", "value", "read"),
     [
-        ("tool_calls", None, []),
-        ("tool_calls", json.dumps([LOOKUP]), [LOOKUP]),
+        ("tool_calls", None, []), ("tool_calls", json.dumps([LOOKUP]), [LOOKUP]),
         ("tool_calls", [{"tool": "a"}], [{"tool": "a", "args": {}, "reason": None}]),
         ("tool_calls", [{**A, "args": ' {"x": [1.5]}'}], [{**A, "args": {"x": [1.5]}}]),
-        ("tool_calls", [{**A, "input": 2}], [A]),
-        ("input_request", " \n", None),
-        ("queries", None, []),
+        ("tool_calls", [{**A, "input": 2}], [A]), ("input_request", " \n", None), ("queries", None, []),
     ],
-)
+)  # fmt: skip
 def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: object) -> None:
     for form in ({field: value}, json.dumps({field: value, "confidence": 0.5})):
         output = parse_planner_output(form)

@@ -351,12 +351,10 @@ def test_a_returned_failure_is_tried_again_where_its_exception_would_be(
     ("outcome", "state"),
     [
         ({"success": False, "code": "storage"}, "open"),
-        ({"success": False, "code": "data_not_found"}, "closed"),
-        (ToolResult(False, "no"), "open"),
-        (ValueError, "open"),
-        ((each for each in [1]), "open"),
+        ({"success": False, "code": "data_not_found"}, "closed"), (ToolResult(False, "no"), "open"),
+        (ValueError, "open"), ((each for each in [1]), "open"),
     ],
-)
+)  # fmt: skip
 def test_a_returned_failure_opens_a_breaker_where_its_exception_would(
     outcome: Any, state: str, entry: str
 ) -> None:

@@ -20,7 +20,7 @@ from planning.plan.commands import ApprovePlan
 from planning.suite.tools import planning_tools
 from planning.tools import Tool, ToolError, ToolRegistry, execute_tools, tool
 from planning.tools.ledger import tool_calls
-from session import Session
+from session import Session, StoreError
 from session.pool import Pool
 from session.stored import Stored
 from session.stores import MemoryStore, SqliteStore
@@ -172,6 +172,8 @@ def test_a_bound_tool_records_its_refusals_however_it_is_called(session: Session
     asyncio.run(execute_tools(state, registry=ToolRegistry(section.tools())))
     lines = [("other", "unknown_tool"), *[("planning_mark_step", "parameter")] * 2]
     assert [(line.tool, line.outcome) for line in tool_calls(session)] == lines
+    gone = PlanningToolsSection(session=Mock(side_effect=StoreError("gone")))
+    assert gone.tools()[3].execute(step_id="S001", status="done")["error"] == "gone"
 
 
 # What a plan that waits for approval holds back: every tool of the toolbox that is not a planning tool

@@ -11,10 +11,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Annotated, Any
 from unittest.mock import Mock
 
 import pytest
+from pydantic import AfterValidator
 from tool_entries import CALLS, NOW, in_async, raising, through
 from tool_entries import made as tool
 
@@ -106,6 +107,25 @@ def test_the_time_before_a_tool_first_waits_counts() -> None:
     result = asyncio.run(Toolbox([tool(late, timeout=0.01)]).acall("t", {}))
     assert (result.code, result.message) == (ErrorKind.TIMEOUT, GIVEN_UP)
     assert len(turns) <= 2
+
+
+def slow(value: int) -> int:
+    time.sleep(0.06)
+    return value
+
+
+def work(value: Annotated[int, AfterValidator(slow)]) -> int:
+    return slow(value)
+
+
+async def awork(value: Annotated[int, AfterValidator(slow)]) -> None:
+    await asyncio.sleep(0.06)
+
+
+@pytest.mark.parametrize("function", [work, awork])
+@pytest.mark.parametrize("entry", CALLS)
+def test_reading_the_arguments_is_a_part_of_the_time(entry: str, function: Any) -> None:
+    assert through(entry, tool(function, timeout=0.1), {"value": 1}).code == ErrorKind.TIMEOUT
 
 
 @pytest.mark.parametrize("timeout", [None, 20.0])

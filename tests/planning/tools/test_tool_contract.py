@@ -64,18 +64,12 @@ def test_a_tool_can_be_called_as_its_function() -> None:
 
 
 WRONG: list[dict[str, Any]] = [
-    {"name": None},
-    {"name": ""},
-    {"name": " "},
-    {"description": None},
-    {"function": 5},
-    {"returns_private_data": True, "publishes": "value"},
-    {"returns_private_data": True, "publishes": "own"},
+    {"name": None}, {"name": ""}, {"name": " "}, {"description": None}, {"function": 5},
+    {"returns_private_data": True, "publishes": "value"}, {"returns_private_data": True, "publishes": "own"},
     {"returns_private_data": True, "visible_errors": OSError},
-    {"requires_identifier": True, "identifiers": ()},
-    {"idempotent": False, "retry": NOW},
+    {"requires_identifier": True, "identifiers": ()}, {"idempotent": False, "retry": NOW},
     *({"timeout": timeout} for timeout in (0, True, "5", 1_000_001)),
-]
+]  # fmt: skip
 
 
 def test_a_wrong_declaration_is_refused_with_what_to_write(snapshot: SnapshotAssertion) -> None:

@@ -305,15 +305,11 @@ def in_query(parameters: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("arguments", "calls"),
     [
-        (in_query({"email": "a"}), ["a"]),
-        (in_query('{"email": "a"}'), ["a"]),
-        ({"query_type": "one", "email": "x"}, []),
-        ({"email": "x", **in_query({})}, []),
-        (in_query('{"email": " "}'), []),
-        (in_query({"parameters": {"email": "x"}}), []),
-        (in_query([]), []),
+        (in_query({"email": "a"}), ["a"]), (in_query('{"email": "a"}'), ["a"]),
+        ({"query_type": "one", "email": "x"}, []), ({"email": "x", **in_query({})}, []),
+        (in_query('{"email": " "}'), []), (in_query({"parameters": {"email": "x"}}), []), (in_query([]), []),
     ],
-)
+)  # fmt: skip
 def test_a_query_has_its_identifier_among_its_parameters(arguments: Any, calls: list[str]) -> None:
     made: list[Any] = []
     spec = ToolSpec("t", {"one": Who}, "t")

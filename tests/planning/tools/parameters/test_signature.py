@@ -68,16 +68,11 @@ SIZE = {
 @pytest.mark.parametrize(
     ("function", "result"),
     [
-        (Service().method, ("Service", 3)),
-        (Service(), ("called", 3)),
-        (AsyncService(), ("awaited", 3)),
-        (coroutine, 3),
-        (wrapper, 3),
-        (functools.partial(Service.method, Service()), ("Service", 3)),
-        (functools.partial(AsyncService()), ("awaited", 3)),
-        (Size, Size(3)),
+        (Service().method, ("Service", 3)), (Service(), ("called", 3)), (AsyncService(), ("awaited", 3)),
+        (coroutine, 3), (wrapper, 3), (functools.partial(Service.method, Service()), ("Service", 3)),
+        (functools.partial(AsyncService()), ("awaited", 3)), (Size, Size(3)),
     ],
-)
+)  # fmt: skip
 def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: object) -> None:
     made = Tool("t", "d", function)
     assert (made.parameters_schema(), called(function, size=3)) == (SIZE, result)
@@ -127,14 +122,10 @@ def unimported() -> Any:
 @pytest.mark.parametrize(
     "function",
     [
-        context_by_keyword,
-        Holder().method,
-        unimported(),
-        hinted(ToolContext | None, None),
-        hinted(Declared, None),
-        hinted(type("OwnContext", (ToolContext,), {})),
+        context_by_keyword, Holder().method, unimported(), hinted(ToolContext | None, None),
+        hinted(Declared, None), hinted(type("OwnContext", (ToolContext,), {})),
     ],
-)
+)  # fmt: skip
 def test_the_context_is_given_and_is_no_argument(function: Any) -> None:
     assert Tool("t", "d", function).parameters_schema() == SIZE
     assert called(function, size=3) == (3, "ToolContext")
@@ -181,13 +172,10 @@ async def awaited(params: Size, context: ToolContext) -> Any:
     [
         (lambda params: params, Size(1)),
         (lambda params, whatever: (params, type(whatever).__name__), (Size(1), "ToolContext")),
-        (other_default, (Size(1), 2)),
-        (any_number, 2),
-        (awaited, (Size(1), "ToolContext")),
-        (functools.partial(other_default, times=5), (Size(1), 5)),
-        (MagicMock(side_effect=any_number), 2),
+        (other_default, (Size(1), 2)), (any_number, 2), (awaited, (Size(1), "ToolContext")),
+        (functools.partial(other_default, times=5), (Size(1), 5)), (MagicMock(side_effect=any_number), 2),
     ],
-)
+)  # fmt: skip
 def test_a_function_of_parameters_is_called_with_as_much_as_it_takes(function: Any, result: object) -> None:
     assert Tool("t", "d", function, parameters=Size).execute(size=1)["result"] == result
 

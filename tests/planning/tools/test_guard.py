@@ -23,10 +23,11 @@ from planning.tools.errors import CircuitOpen
 from planning.tools.guard import CircuitBreaker, Retry
 
 PRIVATE = "the card number is 4111"
+FAILED = {"success": False, "code": "storage"}
 
 
-def flaky(*errors: BaseException) -> Mock:
-    """A function that fails with each error in turn, then returns "done"."""
+def flaky(*errors: Any) -> Mock:
+    """A function that fails with each error in turn, or returns what is none, then returns "done"."""
     return Mock(side_effect=[*errors, *["done"] * 9])
 
 
@@ -105,13 +106,13 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
     entry: str, retried: list[RetryDetails], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "stamina")
-    run(entry, at_once(), flaky(ConnectionResetError(PRIVATE), StorageUnavailable(PRIVATE)))
+    run(entry, at_once(), flaky(ConnectionResetError(PRIVATE), {**FAILED, "error": PRIVATE}))
     assert [
         (details.name, details.args, details.kwargs, details.retry_num, str(details.caused_by))
         for details in retried
     ] == [
         ("<context block>", (), {}, 1, "send_mail: ConnectionResetError"),
-        ("<context block>", (), {}, 2, "send_mail: StorageUnavailable"),
+        ("<context block>", (), {}, 2, "send_mail: reported"),
     ]
     assert PRIVATE not in f"{retried!r}{caplog.text}"
 

@@ -188,7 +188,8 @@ def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
 ) -> None:
     act = Mock(return_value="worked")
     work = Tool("work", "Work.", act, publishes=publishes)
-    session = Session(session_id="run-7", store=MemoryStore() if is_stored else None)
+    parent = PlanningToolsSection(session=Session(), policy=PlanPolicy(approval=True)).session
+    session = Session(session_id="run-7", store=MemoryStore() if is_stored else None, parent=parent)
     section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
     toolbox = Toolbox([*section.tools(), work], session=session)
     assert toolbox.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["A"]}).success

@@ -150,6 +150,21 @@ def test_a_given_up_tool_is_not_tried_again_and_retries_and_their_waits_are_insi
         assert through(entry, later).code == ErrorKind.TIMEOUT
 
 
+def test_what_a_tool_calls_is_given_up_with_it() -> None:
+    over, ended, seen = threading.Event(), threading.Event(), list[bool]()
+
+    def inner() -> None:
+        seen.append(over.wait(20) and background.is_given_up())
+
+    def outer() -> None:
+        tool(inner, timeout=20).execute()
+        ended.set()
+
+    assert through("call", tool(outer, timeout=0.01)).code == ErrorKind.TIMEOUT
+    over.set()
+    assert (ended.wait(20), seen) == (True, [True])
+
+
 @pytest.mark.parametrize(
     ("entry", "options", "is_own"),
     [("call", {"timeout": 20.0}, True), ("acall", {}, True), ("acall", {"blocking": False}, False)],

@@ -253,7 +253,7 @@ def test_every_kind_of_declaration_is_kept_as_it_was_given_and_in_order() -> Non
 def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_it() -> None:
     look, other = Look(), Tool("hop", "Other.", lambda: 2)
     kept = ToolRegistry([HOP, SPEC, look])
-    for each in (HOP, SPEC, look):
+    for each in (HOP, SPEC, look, look.as_tool):
         kept.register_tool(each)
     with pytest.raises(ValueError, match=r"^a tool is named hop already; pass replace=True to replace it$"):
         kept.register_tool(other)
@@ -294,6 +294,7 @@ def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
     assert (type(made), kept.limiter is made) == (RateLimiter, True)
     kept.limiter = limiter
     assert kept.limiter is limiter is ToolRegistry(limiter=limiter).limiter
+    assert (limiter.is_local, RateLimiter(storage="redis://localhost:1/0").is_local) == (True, False)
 
 
 def test_the_functions_of_the_module_work_on_the_default_registry(own_default: ToolRegistry) -> None:

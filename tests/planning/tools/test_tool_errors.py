@@ -239,13 +239,16 @@ def test_the_text_of_a_visible_error_is_what_the_model_reads(entry: str, way: st
 
 @pytest.mark.parametrize("entry", CALLS)
 def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(entry: str) -> None:
-    errors = (FileNotFoundError(2, "No such file", MISSING), KeyError(MISSING))
+    errors = (FileNotFoundError(2, "No such file", MISSING), KeyError(MISSING), MemoryError())
     results = [through(entry, raising(error, visible_errors=(ZeroDivisionError,))) for error in errors]
     assert {result.error for result in results} == {"Tool 't' encountered an error"}
     assert [(result.message, result.code) for result in results] == [
         ("t found nothing.", "data_not_found"),
-        ("t failed. Call it again, or continue without it.", "unknown"),
+        *[("t failed. Call it again, or continue without it.", "unknown")] * 2,
     ]
+    assert through(entry, raising(MemoryError(), publishes="own")).message == (
+        "It is not known whether t took effect. Check before you call it again."
+    )
 
 
 def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared() -> None:

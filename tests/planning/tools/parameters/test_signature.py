@@ -172,6 +172,7 @@ async def awaited(params: Size, context: ToolContext) -> Any:
     [
         (lambda params: params, Size(1)),
         (lambda params, whatever: (params, type(whatever).__name__), (Size(1), "ToolContext")),
+        (lambda params, context=None: (params, type(context).__name__), (Size(1), "ToolContext")),
         (other_default, (Size(1), 2)), (any_number, 2), (awaited, (Size(1), "ToolContext")),
         (functools.partial(other_default, times=5), (Size(1), 5)), (MagicMock(side_effect=any_number), 2),
     ],

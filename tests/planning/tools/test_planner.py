@@ -59,18 +59,14 @@ prose_behind = prose.filter(lambda text: not text.lstrip().startswith((",", ":",
 @pytest.mark.parametrize(
     "wrapped",
     [
-        f"\ufeff{TEXT}",
-        bytearray(b"\xef\xbb\xbf" + TEXT.encode()),
-        json.dumps(TEXT),
+        f"\ufeff{TEXT}", bytearray(b"\xef\xbb\xbf" + TEXT.encode()), json.dumps(TEXT),
         f"Here is the plan:\n\n  ```json\n{TEXT}\n  ```\n\nIt looks up the {{identifier}}.",
         f"I think: {TEXT} That is all.",
         f'Not {{"tool": ...}}, ``` and {{"intent": "b"}}.\n```json\n{TEXT}\n```',
         f'{{"temperature": 1}} {TEXT} That is all.',
-        f"<think>First {json.dumps({'intent': 'b'})}, or</think>\n{TEXT}",
-        PLAN,
-        MappingProxyType(PLAN),
+        f"<think>First {json.dumps({'intent': 'b'})}, or</think>\n{TEXT}", PLAN, MappingProxyType(PLAN),
     ],
-)
+)  # fmt: skip
 def test_a_plan_is_found_in_any_wrapping(wrapped: object) -> None:
     assert parse_planner_output(wrapped) == PARSED
 

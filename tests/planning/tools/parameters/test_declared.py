@@ -199,8 +199,7 @@ TUPLE = {"type": "array", "prefixItems": [{"type": "integer"}], "items": False}
 
 
 KEYWORDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"properties": {"a": False}}, {"a": 1}),
-    ({"propertyNames": False}, {"a": 1}),
+    ({"properties": {"a": False}}, {"a": 1}), ({"propertyNames": False}, {"a": 1}),
     ({"properties": {"a": TUPLE}}, {"a": [1, 2]}),
     ({"properties": {"a": {**TUPLE, "maxItems": 1}}}, {"a": [1, 2]}),
     ({"properties": {"a": {"properties": {"b": {**TUPLE, "maxItems": 1}}}}}, {"a": {"b": [1, 2]}}),
@@ -212,7 +211,7 @@ KEYWORDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"properties": {"a": {"uniqueItems": True}}}, {"a": [1, 1]}),
     ({"properties": {"a": {"oneOf": [{"maximum": 5}, {"minimum": 3}]}}}, {"a": 4}),
     ({"properties": {"a": {"anyOf": [{"oneOf": [INTEGER]}, {"type": ["boolean"]}, TUPLE]}}}, {"a": "x"}),
-]
+]  # fmt: skip
 
 
 def test_a_keyword_of_a_plain_schema_is_kept_to(snapshot: SnapshotAssertion) -> None:

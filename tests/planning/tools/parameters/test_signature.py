@@ -265,10 +265,9 @@ def test_further_keyword_arguments_are_published_with_their_type(snapshot: Snaps
         (optional, {"a": None, "b": "2"}, {"a": None, "b": 2}),
         (bare, {"b": {"c": [1]}}, (0, {"b": {"c": [1]}})),
         (records, {"a": {"size": 1}, "b": '{"size": 2}'}, {"a": Size(1), "b": Size(2)}),
-        (unpacked, {"a": 1, "size": 2}, (1, {"size": 2})),
-        (with_context, {"a": "x"}, {"a": "x"}),
+        (unpacked, {"a": 1, "size": 2}, (1, {"size": 2})), (with_context, {"a": "x"}, {"a": "x"}),
     ],
-)
+)  # fmt: skip
 def test_further_keyword_arguments_of_their_type_are_taken(
     function: Any, arguments: dict[str, Any], result: Any
 ) -> None:
@@ -276,12 +275,10 @@ def test_further_keyword_arguments_of_their_type_are_taken(
 
 
 REFUSED: list[tuple[Any, dict[str, Any]]] = [
-    (typed, {"a": "x", "b": 3, "c": {"x": [1]}}),
-    (optional, {"a": "x"}),
-    (records, {"a": {"size": "x"}, "b": {"size": 1, "sise": 2}}),
-    (unpacked, {"a": 1, "sise": 2}),
+    (typed, {"a": "x", "b": 3, "c": {"x": [1]}}), (optional, {"a": "x"}),
+    (records, {"a": {"size": "x"}, "b": {"size": 1, "sise": 2}}), (unpacked, {"a": 1, "sise": 2}),
     (with_context, {"context": "x"}),
-]
+]  # fmt: skip
 
 
 def test_further_keyword_arguments_of_another_type_or_a_taken_name_are_refused_with_all_problems(

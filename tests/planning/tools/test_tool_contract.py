@@ -49,7 +49,7 @@ def divide(left: int, right: int = 1) -> float:
         ({"left": 1, "rihgt": 1}, "rihgt: unknown field; did you mean right?"),
         ({"left": 1, "right": 0}, "division by zero"),
     ],
-)
+)  # fmt: skip
 def test_wrong_keyword_arguments_are_a_failed_result(arguments: dict[str, Any], error: str) -> None:
     made = tool(divide)
     for result in (made.execute(**arguments), asyncio.run(made.aexecute(**arguments))):

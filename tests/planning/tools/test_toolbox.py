@@ -127,13 +127,10 @@ def test_a_call_is_an_event_and_what_it_returns_is_reduced_only_when_the_tool_sa
 CONVERSATION: list[tuple[str, Any]] = [
     ("planning_update_step", {"step_id": "S001", "details": 7}),
     ("planning_update_step", {"step_id": "S001", "title": None, "details": None, "x": 1}),
-    ("planning_add_step", {"steps": [], "x": 1}),
-    ("planning_mark_step", {"step_id": "S001"}),
+    ("planning_add_step", {"steps": [], "x": 1}), ("planning_mark_step", {"step_id": "S001"}),
     ("planning_mark_step", {"step_id": "S001", "status": "done"}),
-    ("planning_setup_plan", {"objective": " "}),
-    ("planning_setup_plan", {"objective": "Ship 2.0"}),
-    ("planning_mark_step", {"step_id": "S001", "status": "done"}),
-    ("planning_add_step", {"steps": []}),
+    ("planning_setup_plan", {"objective": " "}), ("planning_setup_plan", {"objective": "Ship 2.0"}),
+    ("planning_mark_step", {"step_id": "S001", "status": "done"}), ("planning_add_step", {"steps": []}),
     ("planning_add_step", {"steps": ["Freeze", "Tag", {"title": "Announce", "details": "Blog\nand mail"}]}),
     ("planning_add_step", {"steps": [{"title": "Caf\u00e9 \u2192 bar\u2026"}, {"title": "two\nlines"}]}),
     ("planning_update_step", {"step_id": "S001"}),
@@ -141,19 +138,13 @@ CONVERSATION: list[tuple[str, Any]] = [
     ("planning_mark_step", {"step_id": "S001", "status": "in_progress"}),
     ("planning_mark_step", {"step_id": "S001", "status": "done", "note": "Branch cut"}),
     ("planning_mark_step", {"step_id": "S002", "status": "blocked", "note": "CI is red"}),
-    ("planning_mark_step", {"step_id": "S003", "status": "done"}),
-    ("planning_read_plan", {}),
+    ("planning_mark_step", {"step_id": "S003", "status": "done"}), ("planning_read_plan", {}),
     ("planning_mark_step", {"step_id": "S9", "status": "finished", "note": "x" * 600}),
-    ("planning_mark_step", {"step_id": "S002", "status": "done"}),
-    ("planning_add_step", {"steps": ["More"]}),
-    ("planning_mark_step", {"step_id": "S002", "status": "pending"}),
-    ("planning_clear_plan", {}),
-    ("planning_clear_plan", {}),
-    ("planning_update_step", {"step_id": "S001", "title": "x"}),
-    ("planning_read_plan", {"verbose": True}),
-    ("planning_read_plan", {}),
-    ("planning_finish", {}),
-]
+    ("planning_mark_step", {"step_id": "S002", "status": "done"}), ("planning_add_step", {"steps": ["More"]}),
+    ("planning_mark_step", {"step_id": "S002", "status": "pending"}), ("planning_clear_plan", {}),
+    ("planning_clear_plan", {}), ("planning_update_step", {"step_id": "S001", "title": "x"}),
+    ("planning_read_plan", {"verbose": True}), ("planning_read_plan", {}), ("planning_finish", {}),
+]  # fmt: skip
 
 
 def test_everything_a_model_reads_in_a_long_conversation(

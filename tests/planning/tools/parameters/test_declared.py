@@ -383,6 +383,10 @@ def test_a_check_refuses_with_a_value_error_and_fails_with_any_other(
     declare: Callable[[Make], type[Any]],
 ) -> None:
     assert problems(declare(ValueError), {"size": -1}) == [DECLARED[declare]]
+    coded = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad")
+    for error, words in ((coded, str(coded)), (ValueError(), "ValueError")):
+        (said,) = problems(declare(lambda _told, error=error: error), {"size": -1})  # type: ignore[misc]  # bound now
+        assert said.removeprefix("size: ") == words
     for failure in (KeyError, OSError, AssertionError):
         error = failure("dsn=postgres://u:hunter2@h")
         kind = declare(lambda _told, error=error: error)  # type: ignore[misc]  # bound now
@@ -392,6 +396,25 @@ def test_a_check_refuses_with_a_value_error_and_fails_with_any_other(
         with pytest.raises(failure) as caught:
             decode(kind, {"size": -1})
         assert caught.value is error
+
+
+def doubled(record: Any, size: int) -> None:
+    record.size = 2 * size
+
+
+def noted(kind: type[Any], size: int) -> Any:
+    record = object.__new__(kind)
+    record.noted = size
+    return record
+
+
+def test_a_dataclass_of_its_own_making_is_made_as_it_says() -> None:
+    size, noting = ("size", int), {"__new__": noted}
+    doubling = dataclasses.make_dataclass("Made", [size], namespace={"__init__": doubled}, init=False)
+    assert decode(doubling, {"size": 1}) == doubling(1)
+    assert decode(dataclasses.make_dataclass("Made", [size], namespace=noting), {"size": 1}).noted == 1
+    hidden = ("hidden", int, field(init=False, default=2))
+    assert decode(dataclasses.make_dataclass("Made", [size, hidden]), {"size": 1}).hidden == 2
 
 
 @attrs.define

@@ -11,7 +11,7 @@ import sys
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypedDict, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
 
 import attrs
 import pydantic
@@ -84,6 +84,7 @@ class Pair(NamedTuple):
 
 class Fixed(TypedDict):
     around: Annotated[typing_extensions.ReadOnly[Inner], "What it holds"]
+    note: NotRequired[str]
 
 
 Model = pydantic.create_model("Model", size=(int, ...))
@@ -326,6 +327,9 @@ def test_unknown_fields_are_refused_unless_the_model_says_otherwise() -> None:
     sent = {"size": 1, "more": 2}
     assert decode(Allowing, sent).model_extra == {"more": 2}
     assert decode(Ignoring, sent) == Ignoring(size=1)
+    held = [each for way, each in models(Ignoring).items() if way != "pydantic"]
+    unknown = [problems(each, {"x": sent, "z": 1}) for each in held]
+    assert unknown == [["z: unknown field; the fields are x"]] * len(held)
     assert [model_of(kind).schema()["additionalProperties"] for kind in (Allowing, Strict)] == [True, False]
 
 

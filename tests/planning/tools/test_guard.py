@@ -116,9 +116,7 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
 
 
 @both
-def test_the_waits_double_up_to_the_longest_and_have_a_random_part(
-    entry: str, retried: list[RetryDetails]
-) -> None:
+def test_the_waits_double_to_the_longest_with_a_random_part(entry: str, retried: list[RetryDetails]) -> None:
     def waits(**options: float) -> list[float]:
         retried.clear()
         run(entry, at_once(attempts=6, **options), flaky(*[ConnectionError()] * 5))

@@ -129,9 +129,7 @@ LOGINS = [Login(word=word) for word in "ab"]
         *(({"to": one}, {"to": other}, False) for one, other in (LOGINS, map(Kept, LOGINS))),
     ],
 )  # fmt: skip
-def test_arguments_in_another_order_are_the_same_and_those_that_cannot_be_seen_to_be_are_not(
-    first: Any, again: Any, is_same: bool
-) -> None:
+def test_the_same_arguments_are_those_that_can_be_seen_to_be(first: Any, again: Any, is_same: bool) -> None:
     send = Mock(return_value="Sent")
     toolbox = Toolbox([Tool("send", "Send.", send, parameters={"type": "object"})], session=Session())
     answers = [toolbox.call("send", each, context=by("1")).message for each in (first, again)]
@@ -233,9 +231,7 @@ def test_a_transaction_takes_one_call_with_a_key(reopened: Callable[[], Session]
 
 
 @pytest.mark.parametrize("is_stored", [False, True])
-def test_it_is_refused_where_the_first_raised_or_a_rewind_took_it_back(
-    tmp_path: Path, is_stored: bool
-) -> None:
+def test_it_is_refused_if_the_first_raised_or_a_rewind_took_it_back(tmp_path: Path, is_stored: bool) -> None:
     store = SqliteStore(tmp_path / "plans.db") if is_stored else None
     session = Session(session_id="run-7", store=store)
     send = Mock(side_effect=["Sent", ConnectionError])

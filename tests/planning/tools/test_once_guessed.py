@@ -149,7 +149,7 @@ def test_a_call_that_was_never_made_is_not_said_to_have_taken_effect(
     assert [each.args[0]["to"] for each in send.call_args_list] == ["Ann", "Bob", "Ann"]
 
 
-def test_private_arguments_are_compared_and_not_stored(
+def test_private_arguments_are_compared_and_not_kept(
     tmp_path: Path, opened: Callable[[], SqliteStore]
 ) -> None:
     tool, made = counting(returns_private_data=True)
@@ -177,9 +177,7 @@ def test_the_events_of_a_guess_have_its_key_as_plain_text() -> None:
 
 
 @pytest.mark.parametrize("error", [StoreError("gone"), SessionBusyError("held")])
-def test_a_guess_of_which_nothing_can_be_noted_changes_no_call(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_noted_changes_no_call(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     box, publish = Toolbox([counting()[0]], session=Session()), Session.publish
 
     def lose(session: Session, event: SessionEvent, **options: Any) -> None:

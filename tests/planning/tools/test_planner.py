@@ -172,9 +172,7 @@ def test_an_output_is_the_update_of_a_pipelines_state() -> None:
         ({"tool_calls": [LOOKUP], "needs_user_input": True}, "execute_tools"), (PARSED, "execute_tools"),
     ],
 )  # fmt: skip
-def test_tool_calls_go_before_a_question_and_a_question_before_queries(
-    state: Mapping[str, Any], node: str
-) -> None:
+def test_tool_calls_go_before_questions_and_those_before_queries(state: Mapping[str, Any], node: str) -> None:
     assert should_execute_tools(state) == node
 
 

@@ -318,9 +318,7 @@ def test_cancelling_a_private_tool_takes_nothing_along_of_what_it_was_doing(door
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_what_a_private_tool_does_after_its_time_reaches_nobody(
-    door: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_private_tool_does_too_late_reaches_nobody(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
     secret, go, hooked, threads = fresh(), threading.Event(), list[Any](), list[threading.Thread]()
 
     def look(**_arguments: Any) -> None:

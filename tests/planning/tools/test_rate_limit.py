@@ -110,9 +110,7 @@ def test_without_the_library_a_limiter_says_what_to_install(monkeypatch: pytest.
         monkeypatch.undo()
 
 
-def test_a_server_that_is_not_there_refuses_the_call_without_a_word_of_the_url(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_server_that_is_gone_refuses_without_a_word_of_the_url(caplog: pytest.LogCaptureFixture) -> None:
     limit = RateLimiter({"email_send": "5/minute; 9/hour"}, storage="redis://me:hunter2@127.0.0.1:1/0")
     for key in ["email_send", "other"]:
         with pytest.raises(StorageUnavailable) as caught:

@@ -142,9 +142,7 @@ def test_a_value_that_repeats_itself_is_written_no_longer_than_a_message() -> No
     assert (result.success, len(result.message) <= MOST) == (True, True)
 
 
-def test_a_value_is_cut_where_it_repeats_too_many_parts_and_not_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_value_is_cut_where_it_repeats_too_many_parts_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_form, "_MOST_REPEATS", 10)
     one, cut = [1, 2], "... (cut: the values before repeat more than 10 parts)"
     value = {"rows": [[n] for n in range(50)], "ones": [one] * 6}
@@ -355,7 +353,7 @@ def test_a_returned_failure_is_tried_again_where_its_exception_would_be(
         (ValueError, "open"), ((each for each in [1]), "open"),
     ],
 )  # fmt: skip
-def test_a_returned_failure_opens_a_breaker_where_its_exception_would(
+def test_a_returned_failure_opens_a_breaker_as_a_raised_one_does(
     outcome: Any, state: str, entry: str
 ) -> None:
     breaker = CircuitBreaker(failures=1)

@@ -138,9 +138,7 @@ def test_a_tools_own_timeout_error_is_its_own(entry: str, is_async: bool, timeou
 
 
 @pytest.mark.parametrize("entry", CALLS)
-def test_a_given_up_tool_is_not_tried_again_and_retries_and_their_waits_are_inside_the_timeout(
-    entry: str,
-) -> None:
+def test_a_given_up_tool_is_not_tried_again_and_retries_and_waits_are_inside_the_timeout(entry: str) -> None:
     hanging = Hanging(StorageUnavailable("later"))
     assert through(entry, tool(hanging, timeout=0.3, retry=NOW)).code == ErrorKind.TIMEOUT
     hanging.end()
@@ -419,7 +417,7 @@ def test_a_refusal_does_not_wait_for_the_end_of_another_threads_transaction(sess
     assert (refused.code, left) == (ErrorKind.UNKNOWN_TOOL, [True])
 
 
-def test_a_tool_that_ran_while_another_task_took_the_session_says_that_it_is_not_recorded(
+def test_a_tool_that_ran_while_another_task_took_the_session_says_it_is_not_recorded(
     session: Session,
 ) -> None:
     async def run() -> Any:

@@ -113,9 +113,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
     assert list(Toolbox([ADD, ADD]).tools) == ["add"]
 
 
-def test_a_call_is_an_event_and_what_it_returns_is_reduced_only_when_the_tool_says_so(
-    session: Session,
-) -> None:
+def test_a_call_is_an_event_and_what_it_returns_is_reduced_only_if_the_tool_says_so(session: Session) -> None:
     session.register_reducer(Total, append)
     result = through("call", ADD, {"left": 2}, session)
     assert through("call", returning(Total(9)), {}, session).success
@@ -178,9 +176,7 @@ HARMLESS: list[BaseException] = [
 @pytest.mark.parametrize("error", COUNTED + HARMLESS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
-def test_only_what_speaks_of_a_tools_health_opens_its_breaker(
-    entry: str, private: bool, error: BaseException
-) -> None:
+def test_only_failures_of_the_tool_open_its_breaker(entry: str, private: bool, error: BaseException) -> None:
     breaker = CircuitBreaker(failures=1)
     made = raising(error, is_async=entry == "ainvoke", breaker=breaker, returns_private_data=private)
     with pytest.raises(PrivateFailure if private and isinstance(error, Exception) else type(error)):

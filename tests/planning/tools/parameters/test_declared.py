@@ -379,7 +379,7 @@ DECLARED: dict[Callable[[Make], type[Any]], str] = {
 
 
 @pytest.mark.parametrize("declare", DECLARED)
-def test_a_check_refuses_with_a_value_error_and_fails_with_any_other(
+def test_a_check_refuses_with_value_errors_and_fails_with_others(
     declare: Callable[[Make], type[Any]],
 ) -> None:
     assert problems(declare(ValueError), {"size": -1}) == [DECLARED[declare]]

@@ -287,6 +287,7 @@ INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
          {"anyOf": [{"type": "integer", "enum": [1]}, {"type": "string", "enum": ["a"]}, {"type": "null"}]}),
         ({"type": ["number", "string"], "enum": [1, 2.5, "a"]},
          {"anyOf": [{"type": "number", "enum": [1, 2.5]}, {"type": "string", "enum": ["a"]}]}),
+        ({"const": 1}, {"type": "integer", "const": 1}),
         ({"type": "object", "anyOf": INTEGER_OR_TEXT}, {"type": "object", "anyOf": INTEGER_OR_TEXT}),
         ({"oneOf": INTEGER_OR_TEXT}, {"anyOf": INTEGER_OR_TEXT}),
         ({"type": "string", **SPARE}, {"type": "string"}),

@@ -119,6 +119,7 @@ def test_refused_and_failed_calls_are_not_remembered(reopened: Callable[[], Sess
 Login = pydantic.create_model("Login", word=(pydantic.SecretStr, ...))
 Kept = dataclasses.make_dataclass("Kept", ["login"])
 LOGINS = [Login(word=word) for word in "ab"]
+OPEN = [pydantic.create_model("Open", __config__={"extra": "allow"})(word=word) for word in "ab"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ LOGINS = [Login(word=word) for word in "ab"]
     [
         ({"a": {"x": 2, "b": 3}, "c": 4}, {"c": 4, "a": {"b": 3, "x": 2}}, True),
         ({"to": 1}, {"to": 1.0}, False), ({"a": [1]}, {"a": [True]}, False),
-        *(({"to": one}, {"to": other}, False) for one, other in (LOGINS, map(Kept, LOGINS))),
+        *(({"to": one}, {"to": other}, False) for one, other in (LOGINS, map(Kept, LOGINS), OPEN)),
     ],
 )  # fmt: skip
 def test_the_same_arguments_are_those_that_can_be_seen_to_be(first: Any, again: Any, is_same: bool) -> None:

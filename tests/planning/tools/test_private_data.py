@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
-from tool_entries import NOW, SORRY, Answer, in_async, piped, raising, returning, told
+from tool_entries import NOW, QUESTION, SORRY, Answer, in_async, piped, raising, returning, told
 
 from planning.tools import Tool, Toolbox, ToolError, ToolResult, ToolValidationError, errors, execute_tools
 from planning.tools.errors import (
@@ -279,6 +279,8 @@ def test_a_model_reads_what_kind_of_failure_a_private_tool_had(snapshot: Snapsho
         assert (result.cause, result.is_private) == (None, True)
         said.append(f"{type(error).__name__}: {result.message}")
     assert "\n".join(said) == snapshot
+    asking = raising(errors.UserInputNeeded("s", "s"), returns_private_data=True)
+    assert Toolbox([asking]).call("t").input_request == QUESTION
 
 
 @pytest.mark.parametrize("success", [True, False])

@@ -188,14 +188,15 @@ def test_what_ends_a_program_passes_and_is_in_no_ledger(
 
 
 def test_an_outcome_of_execute_that_is_none_is_a_bad_result() -> None:
-    outcomes: list[Any] = [None, ValueError, {}, {"success": 1}]
+    outcomes: list[Any] = [None, ValueError, {}, {"success": 1}, {"success": True, "data": Hostile()}]
     results = [through("acall", Answer(outcome)) for outcome in outcomes]
-    assert {result.code for result in results} == {ErrorKind.BAD_RESULT}
+    assert {(result.code, result.message) for result in results} == {(ErrorKind.BAD_RESULT, UNUSABLE)}
     assert [result.cause for result in results] == [
         "execute() must return a dict, got NoneType",
         "execute() must return a dict, got the class ValueError",
         "the dict of execute() must say success: True or False, got NoneType",
         "the dict of execute() must say success: True or False, got int",
+        f"the function returned test_tool_errors.Hostile, which cannot be read; {RETURN}",
     ]
 
 
@@ -260,8 +261,8 @@ OF_STORES: list[tuple[Exception, str]] = [
 
 @pytest.mark.parametrize(("error", "message"), OF_STORES)
 def test_a_model_reads_of_its_session_what_to_do(error: Exception, message: str) -> None:
-    for options in ({}, {"visible_errors": (Exception,)}):
-        assert through("call", raising(error, publishes="own", **options)).message == message
+    for visible in ((), (Exception,)):
+        assert through("call", raising(error, publishes="own", visible_errors=visible)).message == message
 
 
 def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared() -> None:

@@ -384,8 +384,8 @@ def test_a_check_refuses_with_value_errors_and_fails_with_others(
 ) -> None:
     assert problems(declare(ValueError), {"size": -1}) == [DECLARED[declare]]
     coded = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad")
-    for error, words in ((coded, str(coded)), (ValueError(), "ValueError")):
-        (said,) = problems(declare(lambda _told, error=error: error), {"size": -1})  # type: ignore[misc]  # bound now
+    for wrong, words in ((coded, str(coded)), (ValueError(), "ValueError")):
+        (said,) = problems(declare(lambda _told, wrong=wrong: wrong), {"size": -1})  # type: ignore[misc]  # bound now
         assert said.removeprefix("size: ") == words
     for failure in (KeyError, OSError, AssertionError):
         error = failure("dsn=postgres://u:hunter2@h")

@@ -142,7 +142,7 @@ OTHERS: list[Any] = [3, 1.5, True, None, {}, [], ()]
 # The type of the field, and what is sent for it.
 REFUSED: list[tuple[Any, Any]] = [
     *((str, other) for other in OTHERS), (int, 2.5), (list[str], ["a", 1, None]),
-    (datetime.date, "2026-02-30"), (Inner, 3),
+    (datetime.date, "2026-02-30"), (Inner, 3), (Inner, "{"),
     (Inner | None, {"size": "x", "more": 1}),
     (list[Inner | None], MIXED),
     (Inner | int, {"zzz": 1}),

@@ -131,7 +131,7 @@ MALFORMED: list[object] = [
     # A field of another type has its default, and a malformed call is left out; the others stand.
     *({**FULL, "tool_calls": value} for value in (LOOKUP, "[1", "[1] x")),
     {**FULL, "needs_user_input": 1, "input_request": ["Who?"], "queries": True},
-    {**FULL, "intent": 1.5},
+    *({**FULL, "intent": 1.5}, {"queries": [float("nan")]}),
     {"tool_calls": [LOOKUP, {"tool": 5, "args": []}, None, {"tool": "b"}]},
 ]
 

@@ -96,18 +96,16 @@ def test_a_wrong_storage_says_what_to_write_instead_without_a_word_of_it(wrong: 
 
 @pytest.mark.usefixtures("own_default")
 def test_without_the_library_a_limiter_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = ToolRegistry([plain := Tool("plain", "Has no limit.", Clock)])
+    takers: list[Any] = [registry.register_tool, lambda made: Toolbox([made])]
     for name in ("limits", "limits.errors"):
-        monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(ImportError) as caught:
-            RateLimiter()
-        assert str(caught.value) == "rate limits need limits: pip install 'session-planning[limits]'"
-        registry = ToolRegistry([plain := Tool("plain", "Has no limit.", Clock)])
-        takers: list[Any] = [registry.register_tool, lambda made: Toolbox([made])]
-        for take in takers:
-            with pytest.raises(ImportError) as again:
-                take(Tool("mail", "Has one.", Clock, rate_limit_key="mail"))
-            assert (str(again.value), [*registry]) == (str(caught.value), [plain])
-        monkeypatch.undo()
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, name, None)
+            for take in (lambda _: RateLimiter(), *takers):
+                with pytest.raises(ImportError) as caught:
+                    take(Tool("mail", "Has one.", Clock, rate_limit_key="mail"))
+                assert str(caught.value) == "rate limits need limits: pip install 'session-planning[limits]'"
+            assert [*registry] == [plain]
 
 
 def test_a_server_that_is_gone_refuses_without_a_word_of_the_url(caplog: pytest.LogCaptureFixture) -> None:
@@ -120,3 +118,5 @@ def test_a_server_that_is_gone_refuses_without_a_word_of_the_url(caplog: pytest.
         )
         assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     assert [record for record in caplog.records if record.name.startswith(("planning", "limits"))] == []
+    mail = Tool("mail", "Counts.", Clock, rate_limit_key="other")
+    assert Toolbox([mail], limiter=limit).call("mail").message == str(caught.value)

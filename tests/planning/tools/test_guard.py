@@ -79,9 +79,7 @@ def test_what_may_pass_and_what_on_names_is_tried_again_and_stamina_hears_of_eac
         ([ConnectionError()], ToolError("no such account")),
     ],
 )  # fmt: skip
-def test_the_error_that_ends_the_attempts_comes_out_as_it_was(
-    entry: str, before: list[Exception], last: Exception
-) -> None:
+def test_the_last_error_comes_out_as_it_was(entry: str, before: list[Exception], last: Exception) -> None:
     function = flaky(*before, last)
     with pytest.raises(type(last)) as caught:
         run(entry, at_once(), function)

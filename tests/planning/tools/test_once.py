@@ -168,9 +168,7 @@ def test_a_call_whose_result_was_lost_is_made_again_unless_it_must_not_be_made_t
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("is_private", [False, True])
-def test_a_call_that_was_stopped_before_it_began_can_be_made_later(
-    tmp_path: Path, is_async: bool, is_private: bool
-) -> None:
+def test_a_call_stopped_before_it_began_can_be_made(tmp_path: Path, is_async: bool, is_private: bool) -> None:
     session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
     limiter = RateLimiter(default="1/hour")
     tool, made = counting(idempotent=False, rate_limit_key="mail", returns_private_data=is_private)

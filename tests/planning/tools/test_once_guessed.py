@@ -52,9 +52,7 @@ def call(
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_mark_that_is_made_again_after_another_with_its_ids_is_carried_out(
-    reopened: Callable[[], Session], is_async: bool
-) -> None:
+def test_a_mark_made_again_after_another_is_made(reopened: Callable[[], Session], is_async: bool) -> None:
     for status in ("in_progress", "blocked", "in_progress", "in_progress", "blocked", "blocked"):
         session = reopened()
         assert call(planned(session), *mark(status), is_async=is_async).success
@@ -133,9 +131,7 @@ def test_a_key_of_the_host_stays_strict_beside_repeated_ids(reopened: Callable[[
 
 
 @pytest.mark.parametrize("is_private", [False, True])
-def test_a_call_that_was_never_made_is_not_said_to_have_taken_effect(
-    reopened: Callable[[], Session], is_private: bool
-) -> None:
+def test_a_call_that_was_not_made_has_no_effect(reopened: Callable[[], Session], is_private: bool) -> None:
     send = Mock(side_effect=[ConnectionError, "Sent", ConnectionError])
     options: Any = {"parameters": SCHEMA, "idempotent": False, "returns_private_data": is_private}
     tool = Tool("send", "Send.", send, **options)
@@ -211,9 +207,7 @@ IDS = [f"c{number}" for number in range(8)]
     [("turn", ["a", "b"], True), ("turn", ["a", "b", "a"], False), ("turn", ["b"], False),
      (None, ["a"], False), ("", ["a"], False)],
 )  # fmt: skip
-def test_a_call_has_a_key_if_its_turn_has_a_name_and_no_other_call_its_id(
-    name: str | None, calls: list[str], has_key: bool
-) -> None:
+def test_a_call_has_a_key_if_its_ids_name_no_other(name: str | None, calls: list[str], has_key: bool) -> None:
     nameless: list[Any] = [None, "", 5]
     assert [guessed_key("turn", each) for each in nameless] == [None] * 3
     assert Turn(name, calls).key_of("a") == (guessed_key("turn", "a") if has_key else None)

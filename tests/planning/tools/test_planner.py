@@ -245,9 +245,7 @@ def test_no_calls_have_no_results(state: Any) -> None:
         *(((None, part, part), (None, None, None)) for part in NOT_PARTS),
     ],
 )
-def test_the_context_carries_the_three_ids_as_far_as_there_are_any(
-    state: tuple[Any, ...], ids: tuple[str | None, ...]
-) -> None:
+def test_the_context_carries_the_ids_there_are(state: tuple[Any, ...], ids: tuple[str | None, ...]) -> None:
     given = dict(zip(("trace_id", "conversation_context", "user_context"), state, strict=True))
     expected = dict(zip(("trace_id", "conversation_id", "conference_id"), ids, strict=True))
     assert piped(TOOLS, [{"tool": "look"}], **given)["look"]["data"][1] == expected

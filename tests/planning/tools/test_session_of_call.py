@@ -51,9 +51,7 @@ POLICIES = [None, PlanPolicy(dependencies=True), PlanPolicy(evidence="required",
 @pytest.mark.parametrize("reason", SOURCES)
 @pytest.mark.parametrize("policy", POLICIES, ids=["none", "dependencies", "verify"])
 @pytest.mark.parametrize("index", [3, 5, 6])  # marking a step, reading the plan, and a tool of the host
-def test_without_a_session_every_door_refuses_in_the_same_words(
-    index: int, policy: PlanPolicy | None, reason: str
-) -> None:
+def test_without_a_session_every_door_refuses(index: int, policy: PlanPolicy | None, reason: str) -> None:
     source: Any = SOURCES[reason]
     tool = [*PlanningToolsSection(session=source, policy=policy).tools(), SLOW][index]
     arguments = {"step_id": "S001", "status": "done"} if index == 3 else {}

@@ -167,9 +167,7 @@ def test_what_a_tool_calls_is_given_up_with_it() -> None:
     ("entry", "options", "is_own"),
     [("call", {"timeout": 20.0}, True), ("acall", {}, True), ("acall", {"blocking": False}, False)],
 )
-def test_a_plain_tool_runs_in_a_thread_of_its_own_if_it_may_block_with_the_callers_context(
-    entry: str, options: dict[str, Any], is_own: bool
-) -> None:
+def test_a_plain_tool_that_may_block_has_a_thread(entry: str, options: dict[str, Any], is_own: bool) -> None:
     word: ContextVar[str] = ContextVar("word", default="nothing")
     word.set("here")
 

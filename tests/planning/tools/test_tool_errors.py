@@ -326,9 +326,7 @@ OWN: list[tuple[ToolError, str, str]] = [
 
 
 @pytest.mark.parametrize(("error", "code", "words"), OWN, ids=lambda value: type(value).__name__)
-def test_each_error_has_its_code_and_words_for_a_person_and_can_be_pickled_and_copied(
-    error: ToolError, code: str, words: str
-) -> None:
+def test_each_error_has_its_code_and_words_and_can_be_copied(error: ToolError, code: str, words: str) -> None:
     assert (classify_error(error), error.user_message()) == (code, words)
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - its own

@@ -9,7 +9,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import annotated_types
 import attrs
@@ -192,6 +192,16 @@ def test_the_fields_of_two_forms_at_once_are_named_and_no_field_is_said_to_mean_
         f"query.{name}: only one form has this field; send the fields of one form"
         for name in ("number", "name")
     ]
+
+
+def test_a_value_is_named_by_its_kind_and_text_that_reads_as_another_value_is_quoted() -> None:
+    kinds = {"a boolean": True, "a number": 1.5, "an array": (), "an object": {}, "null": None}
+    words = ["true", "false", "null", "NaN", "Infinity", "-1"]
+    kind = dataclasses.make_dataclass("Made", [("a", str), ("b", Literal[(*words, "a b")])])
+    for name, value in kinds.items():
+        wrong = problems(kind, {"a": value, "b": "q"})
+        assert wrong[0] == f"a: expected a string, got {name}"
+    assert wrong[1:] == [f"b: 'q' is unknown; send one of {', '.join(map(json.dumps, words))}, a b"]
 
 
 INTEGER = {"type": "integer"}

@@ -138,10 +138,9 @@ AN_INTEGER = "expected an integer, got a string"
 MIXED = [None, {"size": 1}, {"size": "x"}, {"sise": 1}]
 MAPPED = {"a": {"size": "x"}, "b": {"more": 1}}
 
-OTHERS: list[Any] = [3, 1.5, True, None, {}, [], ()]
 # The type of the field, and what is sent for it.
 REFUSED: list[tuple[Any, Any]] = [
-    *((str, other) for other in OTHERS), (int, 2.5), (list[str], ["a", 1, None]),
+    (str, 3), (str, None), (int, 2.5), (list[str], ["a", 1, None]),
     (datetime.date, "2026-02-30"), (Inner, 3), (Inner, "{"),
     (Inner | None, {"size": "x", "more": 1}),
     (list[Inner | None], MIXED),
@@ -162,7 +161,7 @@ REFUSED: list[tuple[Any, Any]] = [
     (Literal["z", None], "q"),
     (Number, 3),
     *((Literal[1, 2], number) for number in (-4, 10**15 - 1, 10**15)),
-    (Literal["a", "b"], 4), (Literal["true", "false", "null", "NaN", "Infinity", "-1", "a b"], "q"),
+    (Literal["a", "b"], 4),
     (Letter | None, "q"),
     (Literal["b", "a"] | int, "c"),
     *((kind, "x") for kind in (datetime.datetime, datetime.time | None, datetime.timedelta, uuid.UUID)),
@@ -246,9 +245,7 @@ TAKEN: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("hint", "sent", "expected"), TAKEN)
-def test_what_fits_is_decoded_to_its_type_in_every_way_of_declaring_it(
-    hint: Any, sent: Any, expected: Any
-) -> None:
+def test_what_fits_is_decoded_to_its_type(hint: Any, sent: Any, expected: Any) -> None:
     every = models(hint)
     schema = every["dataclass"].schema()
     assert ([] if hint in MORE_THAN_A_SCHEMA else problems(schema, {"x": sent})) == []

@@ -268,9 +268,7 @@ def test_further_keyword_arguments_are_published_with_their_type(snapshot: Snaps
         (unpacked, {"a": 1, "size": 2}, (1, {"size": 2})), (with_context, {"a": "x"}, {"a": "x"}),
     ],
 )  # fmt: skip
-def test_further_keyword_arguments_of_their_type_are_taken(
-    function: Any, arguments: dict[str, Any], result: Any
-) -> None:
+def test_further_keyword_arguments_are_taken(function: Any, arguments: dict[str, Any], result: Any) -> None:
     assert called(function, **arguments) == result
 
 

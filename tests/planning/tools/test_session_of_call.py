@@ -178,9 +178,7 @@ WAITS = "work was not called: the plan waits for approval; end your turn and ask
 
 @pytest.mark.parametrize("is_stored", [False, True])
 @pytest.mark.parametrize("publishes", ["call", "value", "own"])
-def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
-    publishes: Literal["call", "value", "own"], is_stored: bool
-) -> None:
+def test_no_tool_runs_before_approval(publishes: Literal["call", "value", "own"], is_stored: bool) -> None:
     act = Mock(return_value="worked")
     work = Tool("work", "Work.", act, publishes=publishes)
     parent = PlanningToolsSection(session=Session(), policy=PlanPolicy(approval=True)).session

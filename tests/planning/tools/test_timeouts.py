@@ -183,9 +183,7 @@ def test_a_plain_tool_that_may_block_has_a_thread(entry: str, options: dict[str,
 @pytest.mark.parametrize("breaker", [None, CircuitBreaker()])
 @pytest.mark.parametrize("entry", CALLS)
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_limiter_whose_server_is_silent_takes_no_longer_than_the_tool_may(
-    is_async: bool, entry: str, breaker: CircuitBreaker | None
-) -> None:
+def test_a_silent_limiter_is_given_up(is_async: bool, entry: str, breaker: CircuitBreaker | None) -> None:
     count = Mock()
     function = in_async(count) if is_async else count
     counted = tool(function, rate_limit_key="mail", timeout=0.01, breaker=breaker)

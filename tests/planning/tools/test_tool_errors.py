@@ -53,6 +53,10 @@ class Odd(BaseException):
     pass
 
 
+class Wordless(ToolError):
+    user_message: Any = Mock(return_value=None)
+
+
 class BareQuestion(UserInputNeeded):
     def __init__(self) -> None:
         ToolError.__init__(self, "ask")
@@ -285,11 +289,12 @@ def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared()
         (ToolValidationError("the city is unknown"), "t failed: the city is unknown"),
         (ToolValidationError([Problem("a", "b"), Problem("c")]), "t failed: 2 problems:\n- b: a\n- c"),
         (ToolError("the queue is full"), "the queue is full"),
+        (Wordless("the queue is full"), "the queue is full"),
     ],
 )
 def test_what_a_tool_raises_after_it_began_is_a_failure(entry: str, error: ToolError, message: str) -> None:
     result = through(entry, raising(error))
-    assert (result.message, result.error) == (message, error.message)
+    assert (result.message, result.error, result.user_message) == (message, error.message, error.message)
 
 
 @pytest.mark.parametrize("entry", CALLS)

@@ -288,6 +288,8 @@ INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
         ({"type": ["number", "string"], "enum": [1, 2.5, "a"]},
          {"anyOf": [{"type": "number", "enum": [1, 2.5]}, {"type": "string", "enum": ["a"]}]}),
         ({"const": 1}, {"type": "integer", "const": 1}),
+        ({"type": ["integer", "null"], "minimum": 1, "description": "A"},
+         {"anyOf": [{"type": "integer", "description": "at least 1"}, {"type": "null"}], "description": "A"}),
         ({"type": "object", "anyOf": INTEGER_OR_TEXT}, {"type": "object", "anyOf": INTEGER_OR_TEXT}),
         ({"oneOf": INTEGER_OR_TEXT}, {"anyOf": INTEGER_OR_TEXT}),
         ({"type": "string", **SPARE}, {"type": "string"}),

@@ -107,6 +107,7 @@ NO_TOOLS: list[Any] = [
     type("x" * 300, (), {}),
 ]  # fmt: skip
 OfAny: Any = dataclasses.make_dataclass("OfAny", [("content", T)], bases=(Generic[T],))  # type: ignore[index]  # a base all the same
+OfAny.__module__ = __name__
 Generics = [dataclasses.make_dataclass("Made", [("x", kind)]) for kind in (OfAny, OfAny[int])]
 NO_PARAMETERS: list[Any] = [DataclassDefault, AttrsDefault, Dated, int, Unread, Initial, *Generics]
 

@@ -287,7 +287,8 @@ INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
          {"anyOf": [{"type": "integer", "enum": [1]}, {"type": "string", "enum": ["a"]}, {"type": "null"}]}),
         ({"type": ["number", "string"], "enum": [1, 2.5, "a"]},
          {"anyOf": [{"type": "number", "enum": [1, 2.5]}, {"type": "string", "enum": ["a"]}]}),
-        ({"const": 1}, {"type": "integer", "const": 1}),
+        *(({"const": each}, {"type": kind, "const": each})
+          for each, kind in ((1, "integer"), (True, "boolean"), (0.5, "number"))),
         ({"type": ["integer", "null"], "minimum": 1, "description": "A"},
          {"anyOf": [{"type": "integer", "description": "at least 1"}, {"type": "null"}], "description": "A"}),
         ({"type": "object", "anyOf": INTEGER_OR_TEXT}, {"type": "object", "anyOf": INTEGER_OR_TEXT}),

@@ -80,6 +80,7 @@ def test_a_result_becomes_plain_data(snapshot: SnapshotAssertion) -> None:
     assert "\n".join(said) == snapshot
     stubborn: Any = Stubborn()
     assert type(ToolResult(False, "x", None, Word("x")).error) is str
+    assert ToolResult(False, "x", None, FLOOD).error == CUT
     named = ToolResult(True, stubborn, Word("x"))  # a text of a kind of its own is plain text
     assert (named.message, type(named.to_dict()["value"])) == ("<Stubborn>", str)
 

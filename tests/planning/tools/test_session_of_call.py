@@ -227,7 +227,7 @@ asend = in_async(send)
 
 @pytest.mark.parametrize("policy", [None, PlanPolicy(approval=True, evidence="required")])
 @pytest.mark.parametrize("is_fixed", [True, False])
-def test_no_call_of_any_kind_uses_the_store_in_the_thread_of_the_event_loop(
+def test_no_call_uses_its_store_in_the_loop(
     tmp_path: Path, is_fixed: bool, policy: PlanPolicy | None
 ) -> None:
     store = Watched(tmp_path / "plans.db")

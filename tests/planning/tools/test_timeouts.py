@@ -371,9 +371,7 @@ async def another_task_holds(session: Session) -> AsyncIterator[None]:
     await holder
 
 
-def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_works(
-    session: Session, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_call_while_another_task_holds_fails(session: Session, caplog: pytest.LogCaptureFixture) -> None:
     ran: list[int] = []
     toolbox = Toolbox([tool(lambda: ran.append(1), blocking=False)], session=session)
 

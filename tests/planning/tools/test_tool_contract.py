@@ -147,6 +147,12 @@ def test_arguments_and_context_are_dicts_of_the_tools_own(args: Any) -> None:
     assert told["data"][1] is not context
 
 
+def test_a_class_that_declares_no_more_is_a_plain_tool() -> None:
+    names = [each.name for each in Tool.__attrs_attrs__ if each.kw_only and each.name != "parameters"]
+    look, plain = Look().as_tool, tool(divide)
+    assert [getattr(look, name) for name in names] == [getattr(plain, name) for name in names]
+
+
 def test_the_context_of_a_tool_in_a_toolbox_has_the_session() -> None:
     class Seeing(Look):
         async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
@@ -340,9 +346,7 @@ def test_initializing_registers_what_is_installed_once(monkeypatch: pytest.Monke
         (lambda: ToolSpec("", {"all": None}, "x"), "ValueError"),
     ],
 )
-def test_a_package_that_offers_what_is_no_tool_is_named_and_nothing_is_registered(
-    broken: Any, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_without_tools_is_named(broken: Any, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, HOP, broken)
     kept = ToolRegistry()
     with pytest.raises(ImportError) as caught:

@@ -84,6 +84,7 @@ def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: objec
 def test_a_built_in_that_tells_nothing_takes_anything() -> None:
     assert Tool("t", "d", max).parameters_schema() == OPEN
     assert called(dict, size=1) == {"size": 1}
+    assert called("a-b".split, sep="-") == ["a", "b"]
     assert [tool(each).name for each in (type("X", (Service,), {})(), lambda: 1)] == ["X", "lambda"]
     assert Tool("t", "d", max, parameters=Size).parameters_schema()["required"] == ["size"]
 

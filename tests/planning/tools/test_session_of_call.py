@@ -227,9 +227,7 @@ asend = in_async(send)
 
 @pytest.mark.parametrize("policy", [None, PlanPolicy(approval=True, evidence="required")])
 @pytest.mark.parametrize("is_fixed", [True, False])
-def test_no_call_uses_its_store_in_the_loop(
-    tmp_path: Path, is_fixed: bool, policy: PlanPolicy | None
-) -> None:
+def test_no_call_uses_a_store_in_the_loop(tmp_path: Path, is_fixed: bool, policy: PlanPolicy | None) -> None:
     store = Watched(tmp_path / "plans.db")
     session = Session(session_id="run-7", store=store)
     source = session if is_fixed else lambda: session

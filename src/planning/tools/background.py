@@ -86,13 +86,9 @@ async def run_off_loop(function: Callable[[], T], name: str, seconds: float | No
     loop = asyncio.get_running_loop()
     over = loop.create_future()
 
-    def wake() -> None:
-        if not over.done():
-            over.set_result(None)
-
     def done() -> None:
         with suppress(RuntimeError):  # the loop is closed: the caller stopped waiting
-            loop.call_soon_threadsafe(wake)
+            loop.call_soon_threadsafe(over.set_result, None)
 
     job = _Job(function, name, done)
     try:

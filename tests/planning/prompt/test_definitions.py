@@ -287,6 +287,10 @@ INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
          {"anyOf": [{"type": "integer", "enum": [1]}, {"type": "string", "enum": ["a"]}, {"type": "null"}]}),
         ({"type": ["number", "string"], "enum": [1, 2.5, "a"]},
          {"anyOf": [{"type": "number", "enum": [1, 2.5]}, {"type": "string", "enum": ["a"]}]}),
+        *(({"const": each}, {"type": kind, "const": each})
+          for each, kind in ((1, "integer"), (True, "boolean"), (0.5, "number"))),
+        ({"type": ["integer", "null"], "minimum": 1, "description": "A"},
+         {"anyOf": [{"type": "integer", "description": "at least 1"}, {"type": "null"}], "description": "A"}),
         ({"type": "object", "anyOf": INTEGER_OR_TEXT}, {"type": "object", "anyOf": INTEGER_OR_TEXT}),
         ({"oneOf": INTEGER_OR_TEXT}, {"anyOf": INTEGER_OR_TEXT}),
         ({"type": "string", **SPARE}, {"type": "string"}),
@@ -296,6 +300,7 @@ INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
         ({"type": "string", "minLength": 2, "maxLength": 9},
          {"type": "string", "description": "2 to 9 characters"}),
         *(({"type": "string", "format": name},) * 2 for name in FORMATS.split()),
+        *(({"type": "array", "items": {"type": "string"}, "minItems": least},) * 2 for least in (0, 1)),
     ],
 )  # fmt: skip
 def test_a_strict_schema_has_what_strict_modes_take(declared: dict[str, Any], strict: dict[str, Any]) -> None:
@@ -304,8 +309,12 @@ def test_a_strict_schema_has_what_strict_modes_take(declared: dict[str, Any], st
 
 def test_an_optional_field_of_a_strict_schema_may_be_null() -> None:
     null, whole = {"type": "null"}, {"type": "object", "anyOf": INTEGER_OR_TEXT}
-    parameters = closed(a={"description": "A", "anyOf": INTEGER_OR_TEXT}, b=whole)
-    assert Tool("plain", "A schema.", str, parameters=parameters).strict_schema()["properties"] == {
+    parameters = closed(a={"description": "A", "anyOf": INTEGER_OR_TEXT}, b=whole, c={"$ref": "#/$defs/d"})
+    parameters["$defs"] = {"d": {"type": ["integer", "null"]}}
+    strict = Tool("plain", "A schema.", str, parameters=parameters).strict_schema()
+    assert strict["$defs"] == {"d": {"anyOf": [{"type": "integer"}, null]}}
+    assert strict["properties"] == {
         "a": {"description": "A", "anyOf": [*INTEGER_OR_TEXT, null]},
         "b": {"anyOf": [whole, null]},
+        "c": {"$ref": "#/$defs/d"},
     }

@@ -95,7 +95,7 @@ def box() -> Toolbox:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
-def test_twice_the_arguments_cost_at_most_about_twice_and_the_answer_is_bounded(
+def test_twice_the_arguments_cost_about_twice_for_bounded_answers(
     name: str, shape: str, box: Toolbox
 ) -> None:
     make = SHAPES[shape]

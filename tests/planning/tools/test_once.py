@@ -119,20 +119,18 @@ def test_refused_and_failed_calls_are_not_remembered(reopened: Callable[[], Sess
 Login = pydantic.create_model("Login", word=(pydantic.SecretStr, ...))
 Kept = dataclasses.make_dataclass("Kept", ["login"])
 LOGINS = [Login(word=word) for word in "ab"]
+OPEN = [pydantic.create_model("Open", __config__={"extra": "allow"})(word=word) for word in "ab"]
 
 
 @pytest.mark.parametrize(
     ("first", "again", "is_same"),
     [
         ({"a": {"x": 2, "b": 3}, "c": 4}, {"c": 4, "a": {"b": 3, "x": 2}}, True),
-        ({"to": 1}, {"to": 1.0}, False),
-        ({"a": [1]}, {"a": [True]}, False),
-        *(({"to": one}, {"to": other}, False) for one, other in (LOGINS, map(Kept, LOGINS))),
+        ({"to": 1}, {"to": 1.0}, False), ({"a": [1]}, {"a": [True]}, False),
+        *(({"to": one}, {"to": other}, False) for one, other in (LOGINS, map(Kept, LOGINS), OPEN)),
     ],
-)
-def test_arguments_in_another_order_are_the_same_and_those_that_cannot_be_seen_to_be_are_not(
-    first: Any, again: Any, is_same: bool
-) -> None:
+)  # fmt: skip
+def test_the_same_arguments_are_those_that_can_be_seen_to_be(first: Any, again: Any, is_same: bool) -> None:
     send = Mock(return_value="Sent")
     toolbox = Toolbox([Tool("send", "Send.", send, parameters={"type": "object"})], session=Session())
     answers = [toolbox.call("send", each, context=by("1")).message for each in (first, again)]
@@ -150,12 +148,9 @@ REFUSED = (
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ({}, "Sent 1 to Ann"),
-        ({"idempotent": False}, REFUSED),
-        ({"idempotent": False, "returns_private_data": True}, REFUSED),
-    ],
-)
+    [({}, "Sent 1 to Ann"), ({"idempotent": False}, REFUSED),
+     ({"idempotent": False, "returns_private_data": True}, REFUSED)],
+)  # fmt: skip
 def test_a_call_whose_result_was_lost_is_made_again_unless_it_must_not_be_made_twice(
     tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
@@ -173,9 +168,7 @@ def test_a_call_whose_result_was_lost_is_made_again_unless_it_must_not_be_made_t
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("is_private", [False, True])
-def test_a_call_that_was_stopped_before_it_began_can_be_made_later(
-    tmp_path: Path, is_async: bool, is_private: bool
-) -> None:
+def test_a_call_stopped_before_it_began_can_be_made(tmp_path: Path, is_async: bool, is_private: bool) -> None:
     session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
     limiter = RateLimiter(default="1/hour")
     tool, made = counting(idempotent=False, rate_limit_key="mail", returns_private_data=is_private)
@@ -237,9 +230,7 @@ def test_a_transaction_takes_one_call_with_a_key(reopened: Callable[[], Session]
 
 
 @pytest.mark.parametrize("is_stored", [False, True])
-def test_it_is_refused_where_the_first_raised_or_a_rewind_took_it_back(
-    tmp_path: Path, is_stored: bool
-) -> None:
+def test_it_is_refused_if_the_first_raised_or_a_rewind_took_it_back(tmp_path: Path, is_stored: bool) -> None:
     store = SqliteStore(tmp_path / "plans.db") if is_stored else None
     session = Session(session_id="run-7", store=store)
     send = Mock(side_effect=["Sent", ConnectionError])

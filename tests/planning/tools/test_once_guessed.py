@@ -17,7 +17,7 @@ from tool_entries import SCHEMA, counting, enter, in_threads, reopener
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolResult, once
 from planning.tools.once import LastUsed, RepeatedIds, Turn, TurnOrder, guessed_key
-from session import Session, ToolInvoked
+from session import Session, SessionBusyError, SessionEvent, StoreError, ToolInvoked
 from session.stores import SqliteStore
 
 SETUP = {"objective": "Fix the login bug", "initial_steps": ["Reproduce it"]}
@@ -52,9 +52,7 @@ def call(
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_mark_that_is_made_again_after_another_with_its_ids_is_carried_out(
-    reopened: Callable[[], Session], is_async: bool
-) -> None:
+def test_a_mark_made_again_after_another_is_made(reopened: Callable[[], Session], is_async: bool) -> None:
     for status in ("in_progress", "blocked", "in_progress", "in_progress", "blocked", "blocked"):
         session = reopened()
         assert call(planned(session), *mark(status), is_async=is_async).success
@@ -133,9 +131,7 @@ def test_a_key_of_the_host_stays_strict_beside_repeated_ids(reopened: Callable[[
 
 
 @pytest.mark.parametrize("is_private", [False, True])
-def test_a_call_that_was_never_made_is_not_said_to_have_taken_effect(
-    reopened: Callable[[], Session], is_private: bool
-) -> None:
+def test_a_call_that_was_not_made_has_no_effect(reopened: Callable[[], Session], is_private: bool) -> None:
     send = Mock(side_effect=[ConnectionError, "Sent", ConnectionError])
     options: Any = {"parameters": SCHEMA, "idempotent": False, "returns_private_data": is_private}
     tool = Tool("send", "Send.", send, **options)
@@ -149,7 +145,7 @@ def test_a_call_that_was_never_made_is_not_said_to_have_taken_effect(
     assert [each.args[0]["to"] for each in send.call_args_list] == ["Ann", "Bob", "Ann"]
 
 
-def test_private_arguments_are_compared_and_not_stored(
+def test_private_arguments_are_compared_and_not_kept(
     tmp_path: Path, opened: Callable[[], SqliteStore]
 ) -> None:
     tool, made = counting(returns_private_data=True)
@@ -173,6 +169,23 @@ def test_the_events_of_a_guess_have_its_key_as_plain_text() -> None:
     call(Toolbox([counting()[0]], session=session), "send", {"to": "Ann"})
     (event,) = session.select_all(ToolInvoked)
     assert (type(event.idempotency_key), len(str(event.idempotency_key))) == (str, 71)
+    assert event.fingerprint == "DXBpR8qrQeqTXiBp"  # or a later release would not know the call
+
+
+@pytest.mark.parametrize("error", [StoreError("gone"), SessionBusyError("held")])
+def test_what_cannot_be_noted_changes_no_call(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    box, publish = Toolbox([counting()[0]], session=Session()), Session.publish
+
+    def lose(session: Session, event: SessionEvent, **options: Any) -> None:
+        if isinstance(event, RepeatedIds):
+            raise error
+        publish(session, event, **options)
+
+    monkeypatch.setattr(Session, "publish", lose)
+    said = [call(box, "send", {"to": to}).message for to in ("Ann", "Bob")]
+    assert said == ["Sent 1 to Ann", "Sent 2 to Bob"]
+    monkeypatch.setattr(Session, "find_call", Mock(side_effect=StoreError("gone")))
+    assert call(box, "send", {"to": 5}).code == "parameter"
 
 
 def test_stores_keep_the_name_that_the_event_had_first(path: Path, opened: Callable[[], SqliteStore]) -> None:
@@ -191,17 +204,10 @@ IDS = [f"c{number}" for number in range(8)]
 
 @pytest.mark.parametrize(
     ("name", "calls", "has_key"),
-    [
-        ("turn", ["a", "b"], True),
-        ("turn", ["a", "b", "a"], False),
-        ("turn", ["b"], False),
-        (None, ["a"], False),
-        ("", ["a"], False),
-    ],
-)
-def test_a_call_has_a_key_if_its_turn_has_a_name_and_no_other_call_its_id(
-    name: str | None, calls: list[str], has_key: bool
-) -> None:
+    [("turn", ["a", "b"], True), ("turn", ["a", "b", "a"], False), ("turn", ["b"], False),
+     (None, ["a"], False), ("", ["a"], False)],
+)  # fmt: skip
+def test_a_call_has_a_key_if_its_ids_name_no_other(name: str | None, calls: list[str], has_key: bool) -> None:
     nameless: list[Any] = [None, "", 5]
     assert [guessed_key("turn", each) for each in nameless] == [None] * 3
     assert Turn(name, calls).key_of("a") == (guessed_key("turn", "a") if has_key else None)

@@ -15,29 +15,24 @@ from syrupy.assertion import SnapshotAssertion
 from tool_entries import Look, piped
 
 from planning.errors import Problem, cut
-from planning.tools import ToolRegistry, execute_tools
+from planning.tools import Tool, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
 from planning.tools.planner import MOST_CHARACTERS, PlannerOutput, parse_planner_output, should_execute_tools
+from planning.tools.rate_limit import RateLimiter
 from session import Session
 
 LOOKUP = {"tool": "lookup_registration", "args": {"identifier": "a@example.com"}, "reason": "To find it"}
 PLAN: dict[str, Any] = {
-    "intent": "registration_data_request",
-    "needs_tools": True,
-    "tool_calls": [LOOKUP],
-    "queries": [],
-}
+    "intent": "registration_data_request", "needs_tools": True, "tool_calls": [LOOKUP], "queries": [],
+}  # fmt: skip
 PARSED = PlannerOutput(tool_calls=(LOOKUP,), intent="registration_data_request")
 TEXT = json.dumps(PLAN, indent=2)
 INTENT = PlannerOutput(intent="a")
 EMPTY = PlannerOutput()
 FULL = {
-    "tool_calls": [LOOKUP],
-    "needs_user_input": True,
-    "input_request": "Who?",
-    "queries": ["q"],
+    "tool_calls": [LOOKUP], "needs_user_input": True, "input_request": "Who?", "queries": ["q"],
     "intent": "a",
-}
+}  # fmt: skip
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -45,22 +40,14 @@ json_values = st.recursive(
     max_leaves=10,
 )
 filled = st.text(min_size=1).filter(str.strip)
-calls = st.fixed_dictionaries(
-    {
-        "tool": filled,
-        "args": st.dictionaries(st.text(), json_values, max_size=3),
-        "reason": st.none() | filled,
-    }
-)
-plans = st.fixed_dictionaries(
-    {
-        "tool_calls": st.lists(calls, max_size=3),
-        "needs_user_input": st.booleans(),
-        "input_request": st.none() | filled,
-        "queries": st.lists(json_values, max_size=3),
-        "intent": st.none() | filled,
-    }
-)
+calls = st.fixed_dictionaries({
+    "tool": filled, "args": st.dictionaries(st.text(), json_values, max_size=3), "reason": st.none() | filled,
+})  # fmt: skip
+plans = st.fixed_dictionaries({
+    "tool_calls": st.lists(calls, max_size=3), "needs_user_input": st.booleans(),
+    "input_request": st.none() | filled, "queries": st.lists(json_values, max_size=3),
+    "intent": st.none() | filled,
+})  # fmt: skip
 prose = st.text(st.characters(exclude_characters="{}[]`~", exclude_categories=["Cs"]))
 # Behind a plan these would continue its JSON: the reader refuses them.
 prose_behind = prose.filter(lambda text: not text.lstrip().startswith((",", ":", '"')))
@@ -72,18 +59,14 @@ prose_behind = prose.filter(lambda text: not text.lstrip().startswith((",", ":",
 @pytest.mark.parametrize(
     "wrapped",
     [
-        f"\ufeff{TEXT}",
-        bytearray(b"\xef\xbb\xbf" + TEXT.encode()),
-        json.dumps(TEXT),
+        f"\ufeff{TEXT}", bytearray(b"\xef\xbb\xbf" + TEXT.encode()), json.dumps(TEXT),
         f"Here is the plan:\n\n  ```json\n{TEXT}\n  ```\n\nIt looks up the {{identifier}}.",
         f"I think: {TEXT} That is all.",
         f'Not {{"tool": ...}}, ``` and {{"intent": "b"}}.\n```json\n{TEXT}\n```',
         f'{{"temperature": 1}} {TEXT} That is all.',
-        f"<think>First {json.dumps({'intent': 'b'})}, or</think>\n{TEXT}",
-        PLAN,
-        MappingProxyType(PLAN),
+        f"<think>First {json.dumps({'intent': 'b'})}, or</think>\n{TEXT}", PLAN, MappingProxyType(PLAN),
     ],
-)
+)  # fmt: skip
 def test_a_plan_is_found_in_any_wrapping(wrapped: object) -> None:
     assert parse_planner_output(wrapped) == PARSED
 
@@ -148,7 +131,7 @@ MALFORMED: list[object] = [
     # A field of another type has its default, and a malformed call is left out; the others stand.
     *({**FULL, "tool_calls": value} for value in (LOOKUP, "[1", "[1] x")),
     {**FULL, "needs_user_input": 1, "input_request": ["Who?"], "queries": True},
-    {**FULL, "intent": 1.5},
+    *({**FULL, "intent": 1.5}, {"queries": [float("nan")]}),
     {"tool_calls": [LOOKUP, {"tool": 5, "args": []}, None, {"tool": "b"}]},
 ]
 
@@ -184,16 +167,12 @@ def test_an_output_is_the_update_of_a_pipelines_state() -> None:
 @pytest.mark.parametrize(
     ("state", "node"),
     [
-        ({}, "execute_queries"),
-        ({"needs_user_input": True}, "generate_response"),
+        ({}, "execute_queries"), ({"needs_user_input": True}, "generate_response"),
         ({"tool_calls": [LOOKUP]}, "execute_tools"),
-        ({"tool_calls": [LOOKUP], "needs_user_input": True}, "execute_tools"),
-        (PARSED, "execute_tools"),
+        ({"tool_calls": [LOOKUP], "needs_user_input": True}, "execute_tools"), (PARSED, "execute_tools"),
     ],
-)
-def test_tool_calls_go_before_a_question_and_a_question_before_queries(
-    state: Mapping[str, Any], node: str
-) -> None:
+)  # fmt: skip
+def test_tool_calls_go_before_questions_and_those_before_queries(state: Mapping[str, Any], node: str) -> None:
     assert should_execute_tools(state) == node
 
 
@@ -203,19 +182,30 @@ A = {"tool": "a", "args": {"x": 1}, "reason": "r"}
 @pytest.mark.parametrize(
     ("field", "value", "read"),
     [
-        ("tool_calls", None, []),
-        ("tool_calls", json.dumps([LOOKUP]), [LOOKUP]),
+        ("tool_calls", None, []), ("tool_calls", json.dumps([LOOKUP]), [LOOKUP]),
         ("tool_calls", [{"tool": "a"}], [{"tool": "a", "args": {}, "reason": None}]),
         ("tool_calls", [{**A, "args": ' {"x": [1.5]}'}], [{**A, "args": {"x": [1.5]}}]),
-        ("tool_calls", [{**A, "input": 2}], [A]),
-        ("input_request", " \n", None),
-        ("queries", None, []),
+        ("tool_calls", [{**A, "input": 2}], [A]), ("input_request", " \n", None), ("queries", None, []),
     ],
-)
+)  # fmt: skip
 def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: object) -> None:
     for form in ({field: value}, json.dumps({field: value, "confidence": 0.5})):
         output = parse_planner_output(form)
         assert (dict(output), output.problems) == ({**EMPTY, field: read}, ())
+
+
+def test_what_is_nested_too_deep_for_the_reader_or_for_the_stack_is_refused() -> None:
+    def deepest() -> PlannerOutput:
+        try:
+            return deepest()
+        except RecursionError:
+            return parse_planner_output('{"intent": "a"}')
+
+    flat = '{"queries": ' + "[" * 101 + "]" * 101 + "}"
+    (deep,) = parse_planner_output(flat.replace("[]", "[[]]")).problems
+    assert parse_planner_output(flat).ok
+    assert deep.message == "nested deeper than 102 levels at line 1, column 114; send flatter values"
+    assert deepest().problems == (Problem("nested too deep; send a flat JSON object"),)
 
 
 def test_a_flood_of_problems_is_cut() -> None:
@@ -237,6 +227,7 @@ def add(left: int) -> int:
 
 
 TOOLS: list[Any] = [Look(), fail, add]
+LONG = "nope" * 26 + "\ud800"
 NOT_PARTS: list[Any] = [None, {}, [], "x", 5]
 
 
@@ -254,9 +245,7 @@ def test_no_calls_have_no_results(state: Any) -> None:
         *(((None, part, part), (None, None, None)) for part in NOT_PARTS),
     ],
 )
-def test_the_context_carries_the_three_ids_as_far_as_there_are_any(
-    state: tuple[Any, ...], ids: tuple[str | None, ...]
-) -> None:
+def test_the_context_carries_the_ids_there_are(state: tuple[Any, ...], ids: tuple[str | None, ...]) -> None:
     given = dict(zip(("trace_id", "conversation_context", "user_context"), state, strict=True))
     expected = dict(zip(("trace_id", "conversation_id", "conference_id"), ids, strict=True))
     assert piped(TOOLS, [{"tool": "look"}], **given)["look"]["data"][1] == expected
@@ -265,26 +254,22 @@ def test_the_context_carries_the_three_ids_as_far_as_there_are_any(
 def test_every_call_is_answered_in_order_whatever_the_others_do(
     session: Session, snapshot: SnapshotAssertion
 ) -> None:
-    results = piped(
-        TOOLS,
-        [
-            {"tool": "fail"},
-            {"tool": "nope", "args": {}},
-            {"args": {}},
-            "call",
-            None,
-            {"tool": "add", "args": {"left": "x"}},
-            {"tool": "add", "args": '{"left": 1}'},
-            {"tool": ["add"]},
-            {"tool": "add", "args": {"left": 2}},
-        ],
-        session,
-    )
+    adding = [{"tool": "add", "args": args} for args in ({"left": "x"}, '{"left": 1}', {"left": 2})]
+    failing = [{"tool": "fail"}, {"tool": LONG, "args": {}}, {"args": {}}, "call", None]
+    results = piped(TOOLS, [*failing, *adding[:2], {"tool": ["add"]}, adding[2]], session)
     assert [told["success"] for told in results.values()] == [
         told["data"] is not None for told in results.values()
     ]
     assert "\n".join(f"{name}: {told}" for name, told in results.items()) == snapshot
-    assert [call.tool for call in reversed(tool_calls(session))] == ["fail", "nope", "add", "add", "add"]
+    assert [call.tool for call in reversed(tool_calls(session))] == ["fail", LONG[:100], "add", "add", "add"]
+
+
+def test_the_calls_are_counted_by_the_limiter_of_the_registry() -> None:
+    counted = Tool("add", "Add.", add, rate_limit_key="sums")
+    registry = ToolRegistry([counted], limiter=RateLimiter({"sums": "1/minute"}))
+    state = {"tool_calls": [{"tool": "add", "args": {"left": 1}}] * 2}
+    told = asyncio.run(execute_tools(state, registry=registry))["tool_results"]
+    assert [each.get("code") for each in told.values()] == [None, "rate_limit"]
 
 
 @pytest.mark.parametrize("calls", ["add", 5, True])

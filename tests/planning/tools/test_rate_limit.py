@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tool_entries import Clock, in_threads
 
-from planning.tools import Tool, ToolRegistry
+from planning.tools import Tool, Toolbox, ToolRegistry
 from planning.tools.errors import RateLimitExceeded, StorageUnavailable
 from planning.tools.rate_limit import RateLimiter
 
@@ -26,7 +26,7 @@ def refusal(limiter: RateLimiter, key: str = "email_send") -> tuple[str, float] 
 
 SCHEDULES: list[tuple[str | None, list[float]]] = [
     ("2/minute", [0, 40, 19.75, 0.5, 0]),  # the window moves with each call
-    ("1/minute", [0, 15, 15, 15, 15.5]),  # a refused call does not count
+    ("1/minute", [0, 15, 15, 15, 15, 0.5]),  # a refused call does not count
     ("2/minute; 1/second", [0, 0, 1.5]),  # of several limits the first that refuses is named
     ("2/minute; 2 per minute", [0, 0, 0]),  # a limit that stands twice counts a call once
     (None, [0] * 61),  # a key without a rate has the default
@@ -94,22 +94,21 @@ def test_a_wrong_storage_says_what_to_write_instead_without_a_word_of_it(wrong: 
     assert caught.value.__context__ is None
 
 
+@pytest.mark.usefixtures("own_default")
 def test_without_the_library_a_limiter_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = ToolRegistry([plain := Tool("plain", "Has no limit.", Clock)])
+    takers: list[Any] = [registry.register_tool, lambda made: Toolbox([made])]
     for name in ("limits", "limits.errors"):
-        monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(ImportError) as caught:
-            RateLimiter()
-        assert str(caught.value) == "rate limits need limits: pip install 'session-planning[limits]'"
-        registry = ToolRegistry([plain := Tool("plain", "Has no limit.", Clock)])
-        with pytest.raises(ImportError) as again:
-            registry.register_tool(Tool("mail", "Has one.", Clock, rate_limit_key="mail"))
-        assert (str(again.value), [*registry]) == (str(caught.value), [plain])
-        monkeypatch.undo()
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, name, None)
+            for take in (lambda _: RateLimiter(), *takers):
+                with pytest.raises(ImportError) as caught:
+                    take(Tool("mail", "Has one.", Clock, rate_limit_key="mail"))
+                assert str(caught.value) == "rate limits need limits: pip install 'session-planning[limits]'"
+            assert [*registry] == [plain]
 
 
-def test_a_server_that_is_not_there_refuses_the_call_without_a_word_of_the_url(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_server_that_is_gone_refuses_without_a_word_of_the_url(caplog: pytest.LogCaptureFixture) -> None:
     limit = RateLimiter({"email_send": "5/minute; 9/hour"}, storage="redis://me:hunter2@127.0.0.1:1/0")
     for key in ["email_send", "other"]:
         with pytest.raises(StorageUnavailable) as caught:
@@ -119,3 +118,6 @@ def test_a_server_that_is_not_there_refuses_the_call_without_a_word_of_the_url(
         )
         assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     assert [record for record in caplog.records if record.name.startswith(("planning", "limits"))] == []
+    mail = Tool("mail", "Counts.", Clock, rate_limit_key="other")
+    message = "the calls of other cannot be counted now; try again later, or continue without it"
+    assert Toolbox([mail], limiter=limit).call("mail").message == message

@@ -11,19 +11,23 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Annotated, Any
 from unittest.mock import Mock
 
 import pytest
+from pydantic import AfterValidator
 from tool_entries import CALLS, NOW, in_async, raising, through
 from tool_entries import made as tool
 
 from planning.tools import StorageUnavailable, Tool, Toolbox, ToolRegistry, background, execute_tools
+from planning.tools.context import ToolContext
 from planning.tools.errors import ErrorKind, ToolTimeout
 from planning.tools.guard import CircuitBreaker, Retry
 from planning.tools.ledger import tool_calls
+from planning.tools.pipeline import CallPipeline
 from planning.tools.rate_limit import RateLimiter
 from session import Session, TransactionError
+from session.stores import MemoryStore
 
 GIVEN_UP = "t took longer than 0.01 s and timed out; call it again, or continue without it"
 CHECK = "It may have taken effect: check before you call it again."
@@ -57,9 +61,10 @@ async def forever() -> None:
 
 @pytest.fixture(autouse=True)
 def _brief_clean_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clean-ups have an instant instead of their half second, but for the test that measures it."""
+    """Clean-ups have instants instead of half a second and an hour, but for the test that measures it."""
     if "half_a_second" not in request.node.name:
         monkeypatch.setattr(background, "_CLEAN_UP", 0.02)
+        monkeypatch.setattr(background, "_LONGEST", 0.3)
 
 
 def test_a_tool_that_must_not_run_twice_is_never_to_be_called_again_unseen() -> None:
@@ -84,7 +89,7 @@ def test_a_tool_that_hangs_is_given_up(is_async: bool, whose: str) -> None:
         assert (result.code, result.message) == (ErrorKind.TIMEOUT, GIVEN_UP)
     for entry in ("invoke", "ainvoke"):
         with pytest.raises(TimeoutError) as caught:
-            through(entry, tool(function, **own), **boxes)
+            through(entry, tool(function, **own), context={}, **boxes)
         assert (type(caught.value), str(caught.value)) == (ToolTimeout, GIVEN_UP)
         assert caught.value.__context__ is None
     hanging.end()
@@ -104,6 +109,25 @@ def test_the_time_before_a_tool_first_waits_counts() -> None:
     assert len(turns) <= 2
 
 
+def slow(value: int) -> int:
+    time.sleep(0.06)
+    return value
+
+
+def work(value: Annotated[int, AfterValidator(slow)]) -> int:
+    return slow(value)
+
+
+async def awork(value: Annotated[int, AfterValidator(slow)]) -> None:
+    await asyncio.sleep(0.06)
+
+
+@pytest.mark.parametrize("function", [work, awork])
+@pytest.mark.parametrize("entry", CALLS)
+def test_reading_the_arguments_is_a_part_of_the_time(entry: str, function: Any) -> None:
+    assert through(entry, tool(function, timeout=0.1), {"value": 1}).code == ErrorKind.TIMEOUT
+
+
 @pytest.mark.parametrize("timeout", [None, 20.0])
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
@@ -114,9 +138,7 @@ def test_a_tools_own_timeout_error_is_its_own(entry: str, is_async: bool, timeou
 
 
 @pytest.mark.parametrize("entry", CALLS)
-def test_a_given_up_tool_is_not_tried_again_and_retries_and_their_waits_are_inside_the_timeout(
-    entry: str,
-) -> None:
+def test_a_given_up_tool_is_not_tried_again_and_retries_and_waits_are_inside_the_timeout(entry: str) -> None:
     hanging = Hanging(StorageUnavailable("later"))
     assert through(entry, tool(hanging, timeout=0.3, retry=NOW)).code == ErrorKind.TIMEOUT
     hanging.end()
@@ -126,13 +148,26 @@ def test_a_given_up_tool_is_not_tried_again_and_retries_and_their_waits_are_insi
         assert through(entry, later).code == ErrorKind.TIMEOUT
 
 
+def test_what_a_tool_calls_is_given_up_with_it() -> None:
+    over, ended, seen = threading.Event(), threading.Event(), list[bool]()
+
+    def inner() -> None:
+        seen.append(over.wait(20) and background.is_given_up())
+
+    def outer() -> None:
+        tool(inner, timeout=20).execute()
+        ended.set()
+
+    assert through("call", tool(outer, timeout=0.01)).code == ErrorKind.TIMEOUT
+    over.set()
+    assert (ended.wait(20), seen) == (True, [True])
+
+
 @pytest.mark.parametrize(
     ("entry", "options", "is_own"),
     [("call", {"timeout": 20.0}, True), ("acall", {}, True), ("acall", {"blocking": False}, False)],
 )
-def test_a_plain_tool_runs_in_a_thread_of_its_own_if_it_may_block_with_the_callers_context(
-    entry: str, options: dict[str, Any], is_own: bool
-) -> None:
+def test_a_plain_tool_that_may_block_has_a_thread(entry: str, options: dict[str, Any], is_own: bool) -> None:
     word: ContextVar[str] = ContextVar("word", default="nothing")
     word.set("here")
 
@@ -148,9 +183,7 @@ def test_a_plain_tool_runs_in_a_thread_of_its_own_if_it_may_block_with_the_calle
 @pytest.mark.parametrize("breaker", [None, CircuitBreaker()])
 @pytest.mark.parametrize("entry", CALLS)
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_limiter_whose_server_is_silent_takes_no_longer_than_the_tool_may(
-    is_async: bool, entry: str, breaker: CircuitBreaker | None
-) -> None:
+def test_a_silent_limiter_is_given_up(is_async: bool, entry: str, breaker: CircuitBreaker | None) -> None:
     count = Mock()
     function = in_async(count) if is_async else count
     counted = tool(function, rate_limit_key="mail", timeout=0.01, breaker=breaker)
@@ -202,7 +235,7 @@ LATER = {
     "cleans_up": ["cleaned", "ended"],
     "works_on": ["cleaned", "ended"],
     "raises": ["ended"],
-    "never_ends": [],
+    "never_ends": ["ended"],
 }
 
 
@@ -218,7 +251,7 @@ def test_a_call_ends_at_its_time_and_its_clean_up_goes_on_behind_it_which_the_lo
     async def call() -> Any:
         result = await (box.acall("t") if entry == "acall" else asyncio.to_thread(box.call, "t"))
         assert untidy.events == ["began", *AT_ONCE.get(how, [])]
-        while how != "never_ends" and "ended" not in untidy.events:
+        while "ended" not in untidy.events:
             await asyncio.sleep(0.01)
         for _ in range(3):  # an error that nobody read would be reported now
             await asyncio.sleep(0)
@@ -227,9 +260,25 @@ def test_a_call_ends_at_its_time_and_its_clean_up_goes_on_behind_it_which_the_lo
         return result.code, result.message
 
     assert asyncio.run(call()) == (ErrorKind.TIMEOUT, GIVEN_UP)
-    left = [vars(record)["tool"] for record in caplog.records if record.message == "tool_runs_on"]
-    assert left == ["t"] * (how in LATER)
+    left = [(each.name, vars(each)["tool"]) for each in caplog.records if each.message == "tool_runs_on"]
+    assert left == [("planning.tools", "t")] * (how in LATER)
     assert [record.name for record in caplog.records if record.name == "asyncio"] == []
+
+
+@pytest.mark.parametrize("options", [{}, {"blocking": False}, {"timeout": 20.0}, {"retry": NOW}])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_executor_runs_every_tool_and_the_host_is_told(is_async: bool, options: dict[str, Any]) -> None:
+    given, heard = list[Any](), list[threading.Thread]()
+
+    async def run(*call: Any) -> Any:
+        given.append(call[:3])
+        return await asyncio.to_thread(pipeline.attempt, *call[:2])
+
+    made = tool(in_async(lambda: 2) if is_async else lambda: 2, **options)
+    context = ToolContext(Session(session_id="run-7", store=MemoryStore()))
+    pipeline = CallPipeline(context, runner=run, tell=lambda _: heard.append(threading.current_thread()))
+    assert asyncio.run(pipeline.acall(made, {})).value == 2
+    assert (given, heard) == ([(made, {}, options.get("timeout"))], [threading.main_thread()])
 
 
 def test_a_clean_up_has_half_a_second() -> None:
@@ -286,9 +335,7 @@ async def cancelled(start: Awaitable[Any]) -> None:
 @pytest.mark.parametrize("options", [{"timeout": 20.0}, {"returns_private_data": True}])
 @pytest.mark.parametrize("waiting", WAITING)
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_cancelling_passes_through_every_entry_and_is_recorded(
-    entry: str, waiting: str, options: dict[str, Any], session: Session
-) -> None:
+def test_cancelling_is_recorded(entry: str, waiting: str, options: dict[str, Any], session: Session) -> None:
     made = WAITING[waiting](**options)
     asyncio.run(cancelled(ENTRIES[entry](made, session)))
     (call,) = tool_calls(session)
@@ -324,9 +371,7 @@ async def another_task_holds(session: Session) -> AsyncIterator[None]:
     await holder
 
 
-def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_works(
-    session: Session, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_call_while_another_task_holds_fails(session: Session, caplog: pytest.LogCaptureFixture) -> None:
     ran: list[int] = []
     toolbox = Toolbox([tool(lambda: ran.append(1), blocking=False)], session=session)
 
@@ -364,7 +409,7 @@ def test_a_refusal_does_not_wait_for_the_end_of_another_threads_transaction(sess
     assert (refused.code, left) == (ErrorKind.UNKNOWN_TOOL, [True])
 
 
-def test_a_tool_that_ran_while_another_task_took_the_session_says_that_it_is_not_recorded(
+def test_a_tool_that_ran_while_another_task_took_the_session_says_it_is_not_recorded(
     session: Session,
 ) -> None:
     async def run() -> Any:

@@ -49,7 +49,7 @@ def divide(left: int, right: int = 1) -> float:
         ({"left": 1, "rihgt": 1}, "rihgt: unknown field; did you mean right?"),
         ({"left": 1, "right": 0}, "division by zero"),
     ],
-)
+)  # fmt: skip
 def test_wrong_keyword_arguments_are_a_failed_result(arguments: dict[str, Any], error: str) -> None:
     made = tool(divide)
     for result in (made.execute(**arguments), asyncio.run(made.aexecute(**arguments))):
@@ -64,17 +64,12 @@ def test_a_tool_can_be_called_as_its_function() -> None:
 
 
 WRONG: list[dict[str, Any]] = [
-    {"name": None},
-    {"name": ""},
-    {"name": " "},
-    {"description": None},
-    {"function": 5},
-    {"returns_private_data": True, "publishes": "value"},
-    {"returns_private_data": True, "publishes": "own"},
+    {"name": None}, {"name": ""}, {"name": " "}, {"description": None}, {"function": 5},
+    {"returns_private_data": True, "publishes": "value"}, {"returns_private_data": True, "publishes": "own"},
     {"returns_private_data": True, "visible_errors": OSError},
-    {"requires_identifier": True, "identifiers": ()},
-    {"idempotent": False, "retry": NOW},
-]
+    {"requires_identifier": True, "identifiers": ()}, {"idempotent": False, "retry": NOW},
+    *({"timeout": timeout} for timeout in (0, True, "5", 1_000_001)),
+]  # fmt: skip
 
 
 def test_a_wrong_declaration_is_refused_with_what_to_write(snapshot: SnapshotAssertion) -> None:
@@ -152,6 +147,12 @@ def test_arguments_and_context_are_dicts_of_the_tools_own(args: Any) -> None:
     assert told["data"][1] is not context
 
 
+def test_a_class_that_declares_no_more_is_a_plain_tool() -> None:
+    names = [each.name for each in Tool.__attrs_attrs__ if each.kw_only and each.name != "parameters"]
+    look, plain = Look().as_tool, tool(divide)
+    assert [getattr(look, name) for name in names] == [getattr(plain, name) for name in names]
+
+
 def test_the_context_of_a_tool_in_a_toolbox_has_the_session() -> None:
     class Seeing(Look):
         async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
@@ -223,13 +224,9 @@ class Guarded(BaseTool):
 def test_everything_that_a_class_declares_is_enforced(own_default: ToolRegistry) -> None:
     tool = Guarded()
     own_default.limiter = RateLimiter({"mail": "1/minute"})
-    assert safely(tool, {"email": " "}) == refusal(
-        "guarded was not called: ask the user first. Your email?",
-        "needs_user_input",
-        user_message="Your email?",
-        needs_user_input=True,
-        input_request="Your email?",
-    )
+    asked, question = "guarded was not called: ask the user first. Your email?", "Your email?"
+    answer = refusal(asked, "needs_user_input", needs_user_input=True, input_request=question)
+    assert safely(tool, {"email": " "}) == {**answer, "user_message": question}
     assert safely(tool, {"email": "a", "limit": "x"})["code"] == "parameter"
     assert tool.calls == []
     assert safely(tool, {"email": "a"})["data"] == "a"
@@ -262,7 +259,7 @@ def test_every_kind_of_declaration_is_kept_as_it_was_given_and_in_order() -> Non
 def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_it() -> None:
     look, other = Look(), Tool("hop", "Other.", lambda: 2)
     kept = ToolRegistry([HOP, SPEC, look])
-    for each in (HOP, SPEC, look):
+    for each in (HOP, SPEC, look, look.as_tool):
         kept.register_tool(each)
     with pytest.raises(ValueError, match=r"^a tool is named hop already; pass replace=True to replace it$"):
         kept.register_tool(other)
@@ -303,6 +300,7 @@ def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
     assert (type(made), kept.limiter is made) == (RateLimiter, True)
     kept.limiter = limiter
     assert kept.limiter is limiter is ToolRegistry(limiter=limiter).limiter
+    assert (limiter.is_local, RateLimiter(storage="redis://localhost:1/0").is_local) == (True, False)
 
 
 def test_the_functions_of_the_module_work_on_the_default_registry(own_default: ToolRegistry) -> None:
@@ -348,9 +346,7 @@ def test_initializing_registers_what_is_installed_once(monkeypatch: pytest.Monke
         (lambda: ToolSpec("", {"all": None}, "x"), "ValueError"),
     ],
 )
-def test_a_package_that_offers_what_is_no_tool_is_named_and_nothing_is_registered(
-    broken: Any, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_without_tools_is_named(broken: Any, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, HOP, broken)
     kept = ToolRegistry()
     with pytest.raises(ImportError) as caught:

@@ -9,7 +9,9 @@ import errno
 import pickle
 import socket
 import sqlite3
+import ssl
 import subprocess
+import sys
 import urllib.error
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pydantic
 import pytest
@@ -42,11 +45,16 @@ from planning.tools.errors import (
     classify_error,
 )
 from planning.tools.ledger import ToolCall, tool_calls
-from session import Session
+from session import Session, SessionBusyError, StoreError
+from session.errors import StoreBusy
 
 
 class Odd(BaseException):
     pass
+
+
+class Wordless(ToolError):
+    user_message: Any = Mock(return_value=None)
 
 
 class BareQuestion(UserInputNeeded):
@@ -79,7 +87,7 @@ class Model(pydantic.BaseModel):
 
 class Hostile(Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
-        raise ValueError("no")
+        raise ConnectionError("no")
 
     __iter__ = __len__ = __getitem__  # type: ignore[assignment]  # what is tested
 
@@ -171,8 +179,7 @@ def test_whatever_a_tool_raises_and_a_model_sends_is_a_failed_result_and_the_nex
 
 
 @pytest.mark.parametrize(
-    ("error", "is_async"),
-    [(GeneratorExit, False), *product((KeyboardInterrupt, SystemExit), (False, True))],
+    ("error", "is_async"), [(GeneratorExit, False), *product((KeyboardInterrupt, SystemExit), (False, True))]
 )
 @pytest.mark.parametrize("timeout", [None, 20])
 @pytest.mark.parametrize("entry", CALLS)
@@ -185,14 +192,15 @@ def test_what_ends_a_program_passes_and_is_in_no_ledger(
 
 
 def test_an_outcome_of_execute_that_is_none_is_a_bad_result() -> None:
-    outcomes: list[Any] = [None, ValueError, {}, {"success": 1}]
+    outcomes: list[Any] = [None, ValueError, {}, {"success": 1}, {"success": True, "data": Hostile()}]
     results = [through("acall", Answer(outcome)) for outcome in outcomes]
-    assert {result.code for result in results} == {ErrorKind.BAD_RESULT}
+    assert {(result.code, result.message) for result in results} == {(ErrorKind.BAD_RESULT, UNUSABLE)}
     assert [result.cause for result in results] == [
         "execute() must return a dict, got NoneType",
         "execute() must return a dict, got the class ValueError",
         "the dict of execute() must say success: True or False, got NoneType",
         "the dict of execute() must say success: True or False, got int",
+        f"the function returned test_tool_errors.Hostile, which cannot be read; {RETURN}",
     ]
 
 
@@ -237,25 +245,38 @@ def test_the_text_of_a_visible_error_is_what_the_model_reads(entry: str, way: st
 
 @pytest.mark.parametrize("entry", CALLS)
 def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(entry: str) -> None:
-    errors = (FileNotFoundError(2, "No such file", MISSING), KeyError(MISSING))
+    errors = (FileNotFoundError(2, "No such file", MISSING), KeyError(MISSING), MemoryError())
     results = [through(entry, raising(error, visible_errors=(ZeroDivisionError,))) for error in errors]
     assert {result.error for result in results} == {"Tool 't' encountered an error"}
     assert [(result.message, result.code) for result in results] == [
         ("t found nothing.", "data_not_found"),
-        ("t failed. Call it again, or continue without it.", "unknown"),
+        *[("t failed. Call it again, or continue without it.", "unknown")] * 2,
     ]
+
+
+UNSURE = "It is not known whether t took effect. Check before you call it again."
+OF_STORES: list[tuple[Exception, str]] = [
+    (MemoryError(), UNSURE), (StoreError("x", outcome="unknown"), UNSURE),
+    (StoreError("x"), "t cannot reach its data now. Try again later, or continue without it."),
+    (StoreBusy("x"), "t could not write: another worker or program is writing to the store. Call it again."),
+    (SessionBusyError("x"), "t was not run: x. Call it again."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "message"), OF_STORES)
+def test_a_model_reads_of_its_session_what_to_do(error: Exception, message: str) -> None:
+    for visible in ((), (Exception,)):
+        assert through("call", raising(error, publishes="own", visible_errors=visible)).message == message
 
 
 def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared() -> None:
     declarations: list[Any] = [partial(made, read), partial(ToolSpec, "t", {}, "out")]
-    for given in ("ValueError", (KeyboardInterrupt,), [ValueError("x")], BaseException):
+    for given in ("x" * 300, (KeyboardInterrupt,), [ValueError("x")], BaseException):
         for declare in declarations:
             with pytest.raises(TypeError) as caught:
                 declare(visible_errors=given)
-            assert str(caught.value) == (
-                "a tool's visible_errors must be types of exceptions, such as (FileNotFoundError,), "
-                f"got {given!r}"
-            )
+            wanted = "types of exceptions, such as (FileNotFoundError,)"
+            assert str(caught.value) == f"a tool's visible_errors must be {wanted}, got {given!r}"[:200]
 
 
 # Refused or failed: that nothing changed is said only where it is known
@@ -268,11 +289,12 @@ def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared()
         (ToolValidationError("the city is unknown"), "t failed: the city is unknown"),
         (ToolValidationError([Problem("a", "b"), Problem("c")]), "t failed: 2 problems:\n- b: a\n- c"),
         (ToolError("the queue is full"), "the queue is full"),
+        (Wordless("the queue is full"), "the queue is full"),
     ],
 )
 def test_what_a_tool_raises_after_it_began_is_a_failure(entry: str, error: ToolError, message: str) -> None:
     result = through(entry, raising(error))
-    assert (result.message, result.error) == (message, error.message)
+    assert (result.message, result.error, result.user_message) == (message, error.message, error.message)
 
 
 @pytest.mark.parametrize("entry", CALLS)
@@ -289,8 +311,7 @@ NO_QUERY = "Query type 'q' is not supported by the t tool."
 LATER = "Could you try again a little later?"
 TWO_PROBLEMS = [Problem("wrong", "a[0].b"), Problem("c", "d")]
 OWN: list[tuple[ToolError, str, str]] = [
-    (ToolError("m", {"a": 1}), "tool", "m"),
-    (ToolError("m", {"code": ErrorKind.STORAGE}), "storage", "m"),
+    (ToolError("m", {"a": 1}), "tool", "m"), (ToolError("m", {"code": ErrorKind.STORAGE}), "storage", "m"),
     (ToolValidationError("m"), "parameter", "m"),
     (ToolValidationError([Problem("a", "b"), Problem("c")]), "parameter", "2 problems:\n- b: a\n- c"),
     (ParameterError("m"), "parameter", "Invalid parameter: m"),
@@ -299,23 +320,18 @@ OWN: list[tuple[ToolError, str, str]] = [
     (ParameterError.of([Problem("wrong")]), "parameter", "Invalid parameter: wrong"),
     (ParameterError.of([]), "parameter", "Invalid parameter: 0 problems:"),
     (QueryTypeUnsupported("q", "t", ["a", "b"]), "query_type", f"{NO_QUERY} Supported types are: a, b"),
-    (QueryTypeUnsupported("q", "t"), "query_type", NO_QUERY),
-    (StorageUnavailable("m"), "storage", "m"),
+    (QueryTypeUnsupported("q", "t"), "query_type", NO_QUERY), (StorageUnavailable("m"), "storage", "m"),
     (DataNotFound("m"), "data_not_found", "m"),
     (RateLimitExceeded("m", 2.5), "rate_limit", f"That was asked for too often. {LATER}"),
     (CircuitOpen("m", 2.5), "circuit_open", f"That does not work at the moment. {LATER}"),
-    (UserInputNeeded("m", "Who?"), "needs_user_input", "Who?"),
-    (ToolTimeout("m"), "timeout", SORRY),
-    (ResultInvalid("m", "c"), "bad_result", SORRY),
-    (ContextInvalid("m"), "bad_context", SORRY),
+    (UserInputNeeded("m", "Who?"), "needs_user_input", "Who?"), (ToolTimeout("m"), "timeout", SORRY),
+    (ResultInvalid("m", "c"), "bad_result", SORRY), (ContextInvalid("m"), "bad_context", SORRY),
     (PrivateFailure("m", ErrorKind.STORAGE), "storage", SORRY),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("error", "code", "words"), OWN, ids=lambda value: type(value).__name__)
-def test_each_error_has_its_code_and_words_for_a_person_and_can_be_pickled_and_copied(
-    error: ToolError, code: str, words: str
-) -> None:
+def test_each_error_has_its_code_and_words_and_can_be_copied(error: ToolError, code: str, words: str) -> None:
     assert (classify_error(error), error.user_message()) == (code, words)
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - its own
@@ -332,8 +348,10 @@ OF_OTHERS: dict[str, list[BaseException]] = {
         ExceptionGroup("x", [TimeoutError(), ToolTimeout("x")]),
     ],
     "storage": [
-        ConnectionResetError(), OSError(errno.ENETUNREACH, "Network is unreachable"),
-        urllib.error.URLError(socket.gaierror()), sqlite3.OperationalError("x"),
+        ConnectionResetError(), urllib.error.URLError("x"), sqlite3.OperationalError("x"), StoreError("x"),
+        socket.gaierror(), socket.herror(), ssl.SSLError(),
+        *(OSError(getattr(errno, name), "x")
+          for name in ("EHOSTDOWN", "EHOSTUNREACH", "ENETDOWN", "ENETUNREACH")),
     ],
     "data_not_found": [
         FileNotFoundError(), ExceptionGroup("x", [ExceptionGroup("y", [NOTHING]), NOTHING]),
@@ -356,3 +374,11 @@ OF_OTHERS: dict[str, list[BaseException]] = {
 )
 def test_exceptions_of_others_are_classified_by_their_type(error: BaseException, code: str) -> None:
     assert classify_error(error) == code
+
+
+def test_the_errors_of_a_library_are_known_once_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    late, lost = (type(name, (OSError,), {}) for name in ("Timeout", "ConnectionError"))
+    assert [classify_error(kind()) for kind in (late, lost)] == ["unknown", "unknown"]
+    monkeypatch.setitem(sys.modules, "requests.exceptions", Mock(Timeout=late, ConnectionError=lost))
+    both = type("ConnectTimeout", (lost, late), {})
+    assert [classify_error(kind()) for kind in (late, lost, both)] == ["timeout", "storage", "timeout"]

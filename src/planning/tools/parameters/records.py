@@ -75,8 +75,6 @@ class Hints:
                 )
             extras = [_Said({"description": e}) if isinstance(e, str) else e for e in hint.__metadata__]
             return typing.Annotated[(self.rewritten(hint.__origin__), *extras)]
-        if origin is None or origin is typing.Literal or not arguments:
-            return hint
         changed = tuple(map(self.rewritten, arguments)) if _are_hints(arguments) else arguments
         if all(new is old for new, old in zip(changed, arguments, strict=True)):
             return hint
@@ -111,7 +109,7 @@ class Hints:
         return hint
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen
 class _Record:
     """Marks a record in a hint: pydantic asks the mark for the schema instead of the class."""
 

@@ -466,7 +466,7 @@ def _wrong(error: Any, path: Path, node: Node, data: object, schema: Node) -> Wr
     if kind in _WRONG_TYPE and node and not is_key and not is_of_type(node, value):
         return Wrong(path, "type", node, value)
     cause = context.get("error")
-    return Wrong(path, "check", str(cause) if isinstance(cause, Exception) else error["msg"])
+    return Wrong(path, "check", words_of(cause) if isinstance(cause, Exception) else error["msg"])
 
 
 def _place(location: Path, data: object, schema: Node) -> tuple[Path, Node]:

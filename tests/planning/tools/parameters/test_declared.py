@@ -9,7 +9,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import annotated_types
 import attrs
@@ -22,6 +22,8 @@ from syrupy.assertion import SnapshotAssertion
 from planning.errors import Problem
 from planning.tools import Tool, Toolbox, ToolSpec, tool
 from planning.tools.spec import model_of
+
+T = TypeVar("T")
 
 
 def echo(given: object) -> str:
@@ -102,8 +104,12 @@ Unread = dataclasses.make_dataclass("Unread", [("a", "Nowhere")])
 Initial = dataclasses.make_dataclass("Initial", [("a", dataclasses.InitVar[int])])
 NO_TOOLS: list[Any] = [
     connected, called, defaulted, dated, by_position, len, listing, Thing, Thing.method,
+    type("x" * 300, (), {}),
 ]  # fmt: skip
-NO_PARAMETERS: list[Any] = [DataclassDefault, AttrsDefault, Dated, int, Unread, Initial]
+OfAny: Any = dataclasses.make_dataclass("OfAny", [("content", T)], bases=(Generic[T],))  # type: ignore[index]  # a base all the same
+OfAny.__module__ = __name__
+Generics = [dataclasses.make_dataclass("Made", [("x", kind)]) for kind in (OfAny, OfAny[int])]
+NO_PARAMETERS: list[Any] = [DataclassDefault, AttrsDefault, Dated, int, Unread, Initial, *Generics]
 
 
 def test_what_cannot_be_a_tool_or_its_parameters_is_refused_where_it_is_declared(
@@ -189,13 +195,21 @@ def test_the_fields_of_two_forms_at_once_are_named_and_no_field_is_said_to_mean_
     ]
 
 
+def test_a_value_is_named_by_its_kind_and_text_that_reads_as_another_value_is_quoted() -> None:
+    kinds = {"a boolean": True, "a number": 1.5, "an array": (), "an object": {}, "null": None}
+    words = ["true", "false", "null", "NaN", "Infinity", "-1"]
+    kind = dataclasses.make_dataclass("Made", [("a", str), ("b", Literal[(*words, "a b")])])
+    quoted = f"b: 'q' is unknown; send one of {', '.join(map(json.dumps, words))}, a b"
+    wrong = [problems(kind, {"a": value, "b": "q"}) for value in kinds.values()]
+    assert wrong == [[f"a: expected a string, got {name}", quoted] for name in kinds]
+
+
 INTEGER = {"type": "integer"}
 TUPLE = {"type": "array", "prefixItems": [{"type": "integer"}], "items": False}
 
 
 KEYWORDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"properties": {"a": False}}, {"a": 1}),
-    ({"propertyNames": False}, {"a": 1}),
+    ({"properties": {"a": False}}, {"a": 1}), ({"propertyNames": False}, {"a": 1}),
     ({"properties": {"a": TUPLE}}, {"a": [1, 2]}),
     ({"properties": {"a": {**TUPLE, "maxItems": 1}}}, {"a": [1, 2]}),
     ({"properties": {"a": {"properties": {"b": {**TUPLE, "maxItems": 1}}}}}, {"a": {"b": [1, 2]}}),
@@ -207,7 +221,7 @@ KEYWORDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"properties": {"a": {"uniqueItems": True}}}, {"a": [1, 1]}),
     ({"properties": {"a": {"oneOf": [{"maximum": 5}, {"minimum": 3}]}}}, {"a": 4}),
     ({"properties": {"a": {"anyOf": [{"oneOf": [INTEGER]}, {"type": ["boolean"]}, TUPLE]}}}, {"a": "x"}),
-]
+]  # fmt: skip
 
 
 def test_a_keyword_of_a_plain_schema_is_kept_to(snapshot: SnapshotAssertion) -> None:
@@ -222,6 +236,9 @@ def test_a_keyword_of_a_plain_schema_is_kept_to(snapshot: SnapshotAssertion) -> 
         ({"type": ["integer", "null"]}, {"a": None}, {"a": None}),
         (INTEGER, {"a": "5"}, {"a": 5}),
         *(({"anyOf": [five, TUPLE]}, {"a": "5"}, {"a": 5}) for five in ({"const": 5}, {"enum": [5]})),
+        ({"enum": [0.5, None]}, {"a": "0.5"}, {"a": 0.5}),
+        ({"type": "object", "properties": {"b": {"$ref": "#/$defs/no"}, "c": INTEGER, "d": {"enum": [None]}}},
+         {"a": {"b": None, "c": "5", "d": None}}, {"a": {"b": None, "c": 5, "d": None}}),
         ({"type": "array", "items": INTEGER}, {"a": '["1", 2.0]'}, {"a": [1, 2]}),
         ({"type": "array", "prefixItems": [INTEGER]}, {"a": ["1", "2"]}, {"a": [1, "2"]}),
         ({"type": "object", "additionalProperties": INTEGER}, {"a": {"x": "1"}}, {"a": {"x": 1}}),
@@ -232,7 +249,8 @@ def test_a_keyword_of_a_plain_schema_is_kept_to(snapshot: SnapshotAssertion) -> 
 def test_arguments_are_taken_for_what_a_plain_schema_asks_for(
     field: dict[str, Any], sent: dict[str, Any], taken: dict[str, Any]
 ) -> None:
-    assert decode({"type": "object", "properties": {"a": field}}, sent) == taken
+    no = {"no": {"type": ["integer", "null"]}}
+    assert decode({"type": "object", "properties": {"a": field}, "$defs": no}, sent) == taken
 
 
 # Refusals that a slip in one word of the code would change: of options and of unions with tags
@@ -256,17 +274,12 @@ DRAWING: dict[str, Any] = {
 
 
 DRAWN: list[dict[str, Any]] = [
-    {"shape": {"kind": "circle", "size": "big"}},
-    {"shape": {"kind": "sqare", "size": 1}},
-    {"shape": {}},
-    {"shape": 5},
-    {"mode": "fats"},
-    {"exact": "no"},
-    {"open": "text"},
+    {"shape": {"kind": "circle", "size": "big"}}, {"shape": {"kind": "sqare", "size": 1}}, {"shape": {}},
+    {"shape": 5}, {"mode": "fats"}, {"exact": "no"}, {"open": "text"},
     dict.fromkeys(("none", *FORMATS), 1),
     # A field beside those of the form that is meant changes nothing for the others.
     {"shape": {"kind": "circle", "size": "7", "z": 1}},
-]
+]  # fmt: skip
 
 
 def test_a_plain_json_schema_says_what_is_wrong_by_the_option_that_is_meant(
@@ -376,10 +389,14 @@ DECLARED: dict[Callable[[Make], type[Any]], str] = {
 
 
 @pytest.mark.parametrize("declare", DECLARED)
-def test_a_check_refuses_with_a_value_error_and_fails_with_any_other(
+def test_a_check_refuses_with_value_errors_and_fails_with_others(
     declare: Callable[[Make], type[Any]],
 ) -> None:
     assert problems(declare(ValueError), {"size": -1}) == [DECLARED[declare]]
+    coded = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad")
+    for wrong, words in ((coded, str(coded)), (ValueError(), "ValueError")):
+        (said,) = problems(declare(lambda _told, wrong=wrong: wrong), {"size": -1})  # type: ignore[misc]  # bound now
+        assert said.removeprefix("size: ") == words
     for failure in (KeyError, OSError, AssertionError):
         error = failure("dsn=postgres://u:hunter2@h")
         kind = declare(lambda _told, error=error: error)  # type: ignore[misc]  # bound now
@@ -389,6 +406,25 @@ def test_a_check_refuses_with_a_value_error_and_fails_with_any_other(
         with pytest.raises(failure) as caught:
             decode(kind, {"size": -1})
         assert caught.value is error
+
+
+def doubled(record: Any, size: int) -> None:
+    record.size = 2 * size
+
+
+def noted(kind: type[Any], size: int) -> Any:
+    record = object.__new__(kind)
+    record.noted = size
+    return record
+
+
+def test_a_dataclass_of_its_own_making_is_made_as_it_says() -> None:
+    size, noting = ("size", int), {"__new__": noted}
+    doubling = dataclasses.make_dataclass("Made", [size], namespace={"__init__": doubled}, init=False)
+    assert decode(doubling, {"size": 1}) == doubling(1)
+    assert decode(dataclasses.make_dataclass("Made", [size], namespace=noting), {"size": 1}).noted == 1
+    hidden = ("hidden", int, field(init=False, default=2))
+    assert decode(dataclasses.make_dataclass("Made", [size, hidden]), {"size": 1}).hidden == 2
 
 
 @attrs.define
@@ -409,9 +445,9 @@ def checked(text: str) -> Iterator[str]:
 
 @dataclass
 class Limited:
-    text: str = field(default="ab", metadata={"min_length": 2, "max_length": 3})
+    text: str | None = field(default="ab", metadata={"min_length": 2, "max_length": 3, "description": "T"})
     items: list[str] = field(default_factory=lambda: ["a"], metadata={"min_items": 1})
-    free: str = field(default="", metadata={"check": checked})
+    free: str | int = field(default="", metadata={"check": checked})
 
 
 def lowered(text: str) -> str:
@@ -474,4 +510,10 @@ def test_a_tool_that_diagnoses_checks_texts_itself_unless_there_are_problems() -
 
     assert decode(Limited, {"text": "a", "free": "-"}, diagnose) == Limited("a", free="-")
     assert decode(Limited, {"text": "a", "items": '["b"]'}, diagnose) == Limited("a", ["b"])
-    assert decode(Limited, {"text": "abc", "free": "a"}) == Limited("abc", free="a")
+    for free in ("a", 1):
+        assert decode(Limited, {"text": "abc", "free": free}) == Limited("abc", free=free)
+    text = {"type": "string", "minLength": 2, "maxLength": 3}
+    assert model_of(Limited).schema()["properties"]["text"] == {
+        "anyOf": [text, {"type": "null"}],
+        "description": "T",
+    }

@@ -18,6 +18,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from typing_extensions import TypeAliasType
 
+from planning.errors import Problem
 from planning.tools import Tool, ToolContext, ToolSpec, tool
 
 
@@ -67,16 +68,11 @@ SIZE = {
 @pytest.mark.parametrize(
     ("function", "result"),
     [
-        (Service().method, ("Service", 3)),
-        (Service(), ("called", 3)),
-        (AsyncService(), ("awaited", 3)),
-        (coroutine, 3),
-        (wrapper, 3),
-        (functools.partial(Service.method, Service()), ("Service", 3)),
-        (functools.partial(AsyncService()), ("awaited", 3)),
-        (Size, Size(3)),
+        (Service().method, ("Service", 3)), (Service(), ("called", 3)), (AsyncService(), ("awaited", 3)),
+        (coroutine, 3), (wrapper, 3), (functools.partial(Service.method, Service()), ("Service", 3)),
+        (functools.partial(AsyncService()), ("awaited", 3)), (Size, Size(3)),
     ],
-)
+)  # fmt: skip
 def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: object) -> None:
     made = Tool("t", "d", function)
     assert (made.parameters_schema(), called(function, size=3)) == (SIZE, result)
@@ -88,6 +84,8 @@ def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: objec
 def test_a_built_in_that_tells_nothing_takes_anything() -> None:
     assert Tool("t", "d", max).parameters_schema() == OPEN
     assert called(dict, size=1) == {"size": 1}
+    assert called("a-b".split, sep="-") == ["a", "b"]
+    assert [tool(each).name for each in (type("X", (Service,), {})(), lambda: 1)] == ["X", "lambda"]
     assert Tool("t", "d", max, parameters=Size).parameters_schema()["required"] == ["size"]
 
 
@@ -125,14 +123,10 @@ def unimported() -> Any:
 @pytest.mark.parametrize(
     "function",
     [
-        context_by_keyword,
-        Holder().method,
-        unimported(),
-        hinted(ToolContext | None, None),
-        hinted(Declared, None),
-        hinted(type("OwnContext", (ToolContext,), {})),
+        context_by_keyword, Holder().method, unimported(), hinted(ToolContext | None, None),
+        hinted(Declared, None), hinted(type("OwnContext", (ToolContext,), {})),
     ],
-)
+)  # fmt: skip
 def test_the_context_is_given_and_is_no_argument(function: Any) -> None:
     assert Tool("t", "d", function).parameters_schema() == SIZE
     assert called(function, size=3) == (3, "ToolContext")
@@ -179,13 +173,11 @@ async def awaited(params: Size, context: ToolContext) -> Any:
     [
         (lambda params: params, Size(1)),
         (lambda params, whatever: (params, type(whatever).__name__), (Size(1), "ToolContext")),
-        (other_default, (Size(1), 2)),
-        (any_number, 2),
-        (awaited, (Size(1), "ToolContext")),
-        (functools.partial(other_default, times=5), (Size(1), 5)),
-        (MagicMock(side_effect=any_number), 2),
+        (lambda params, context=None: (params, type(context).__name__), (Size(1), "ToolContext")),
+        (other_default, (Size(1), 2)), (any_number, 2), (awaited, (Size(1), "ToolContext")),
+        (functools.partial(other_default, times=5), (Size(1), 5)), (MagicMock(side_effect=any_number), 2),
     ],
-)
+)  # fmt: skip
 def test_a_function_of_parameters_is_called_with_as_much_as_it_takes(function: Any, result: object) -> None:
     assert Tool("t", "d", function, parameters=Size).execute(size=1)["result"] == result
 
@@ -274,29 +266,27 @@ def test_further_keyword_arguments_are_published_with_their_type(snapshot: Snaps
         (optional, {"a": None, "b": "2"}, {"a": None, "b": 2}),
         (bare, {"b": {"c": [1]}}, (0, {"b": {"c": [1]}})),
         (records, {"a": {"size": 1}, "b": '{"size": 2}'}, {"a": Size(1), "b": Size(2)}),
-        (unpacked, {"a": 1, "size": 2}, (1, {"size": 2})),
-        (with_context, {"a": "x"}, {"a": "x"}),
+        (unpacked, {"a": 1, "size": 2}, (1, {"size": 2})), (with_context, {"a": "x"}, {"a": "x"}),
     ],
-)
-def test_further_keyword_arguments_of_their_type_are_taken(
-    function: Any, arguments: dict[str, Any], result: Any
-) -> None:
+)  # fmt: skip
+def test_further_keyword_arguments_are_taken(function: Any, arguments: dict[str, Any], result: Any) -> None:
     assert called(function, **arguments) == result
 
 
 REFUSED: list[tuple[Any, dict[str, Any]]] = [
-    (typed, {"a": "x", "b": 3, "c": {"x": [1]}}),
-    (optional, {"a": "x"}),
-    (records, {"a": {"size": "x"}, "b": {"size": 1, "sise": 2}}),
-    (unpacked, {"a": 1, "sise": 2}),
+    (typed, {"a": "x", "b": 3, "c": {"x": [1]}}), (optional, {"a": "x"}),
+    (records, {"a": {"size": "x"}, "b": {"size": 1, "sise": 2}}), (unpacked, {"a": 1, "sise": 2}),
     (with_context, {"context": "x"}),
-]
+]  # fmt: skip
 
 
 def test_further_keyword_arguments_of_another_type_or_a_taken_name_are_refused_with_all_problems(
     snapshot: SnapshotAssertion,
 ) -> None:
     assert "\n".join(called(function, **arguments) for function, arguments in REFUSED) == snapshot
+    diagnosing = Tool("t", "d", typed, diagnose=lambda given, _context: [Problem(f"not {given}", "a")])
+    said = diagnosing.execute(a="x", b=3)["error"]
+    assert said == "2 problems:\n- a: not {'a': 'x'}\n- b: expected a string, got a number"
 
 
 # Docstrings: the descriptions of a function and of its parameters, in the common styles
@@ -380,6 +370,7 @@ def test_entries_are_read_however_they_are_written(section: str, before: str) ->
             "Find it.\n\nIt costs.\n\nNote: Much.", {"x": "It."})),
         ("Find it.\n\nArgs:\nx: It.\n\ny: This.", ("Find it.\n\ny: This.", {"x": "It."})),
         ("Find it.\n\nArgs:\n    x = it", ("Find it.\n\nArgs: x = it", {})),
+        ("Find it.\n\nArgs:\n    x (int):\n    y: It.", ("Find it.", {"y": "It."})),
         ("Find it.\n\nParameters\n----------\nx -- it", ("Find it.", {"x": "it"})),
         ("Find it.\n\nArgs:\n    x: At a -- or b.", ("Find it.", {"x": "At a -- or b."})),
         ("Find it -- now.\n\nor - later.", ("Find it -- now.\n\nor - later.", {})),

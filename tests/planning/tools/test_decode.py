@@ -167,7 +167,7 @@ NUMBERS = [
         ("level", "2"),
         ("flag_or_number", "1"),
     ),
-]  # fmt: skip
+]
 
 
 def test_a_text_that_is_a_number_is_one_where_only_a_number_fits(snapshot: SnapshotAssertion) -> None:

@@ -59,10 +59,11 @@ TRANSIENT = [StorageUnavailable("down"), ConnectionError(), ConnectionResetError
 @pytest.mark.parametrize(
     ("errors", "options"),
     [
-        ([], {}), *(([error, error], {}) for error in TRANSIENT),
+        ([], {}),
+        *(([error, error], {}) for error in TRANSIENT),
         ([KeyError("a"), ConnectionError()], {"on": (LookupError,)}),
     ],
-)  # fmt: skip
+)
 def test_what_may_pass_and_what_on_names_is_tried_again_and_stamina_hears_of_each(
     entry: str, errors: list[Exception], options: dict[str, Any], retried: list[RetryDetails]
 ) -> None:
@@ -75,10 +76,11 @@ def test_what_may_pass_and_what_on_names_is_tried_again_and_stamina_hears_of_eac
 @pytest.mark.parametrize(
     ("before", "last"),
     [
-        ([ConnectionError("1"), TimeoutError("2")], ConnectionError("3")), ([], ToolError("no such account")),
+        ([ConnectionError("1"), TimeoutError("2")], ConnectionError("3")),
+        ([], ToolError("no such account")),
         ([ConnectionError()], ToolError("no such account")),
     ],
-)  # fmt: skip
+)
 def test_the_last_error_comes_out_as_it_was(entry: str, before: list[Exception], last: Exception) -> None:
     function = flaky(*before, last)
     with pytest.raises(type(last)) as caught:
@@ -126,12 +128,14 @@ def test_the_waits_double_to_the_longest_with_a_random_part(entry: str, retried:
 
 
 WRONG: list[tuple[type, str, Any]] = [
-    *((Retry, "attempts", wrong) for wrong in (0, True, 1.5)), (Retry, "wait_initial", -1),
-    (Retry, "wait_max", float("inf")), *((Retry, "wait_jitter", wrong) for wrong in (float("nan"), "1")),
+    *((Retry, "attempts", wrong) for wrong in (0, True, 1.5)),
+    (Retry, "wait_initial", -1),
+    (Retry, "wait_max", float("inf")),
+    *((Retry, "wait_jitter", wrong) for wrong in (float("nan"), "1")),
     *((Retry, "on", wrong) for wrong in (KeyError, (1,))),
     *((CircuitBreaker, "failures", wrong) for wrong in (0, "5")),
     *((CircuitBreaker, "reset_after", wrong) for wrong in (0, -1.0, float("nan"), None)),
-]  # fmt: skip
+]
 
 
 def test_a_wrong_option_says_what_to_write_instead(snapshot: SnapshotAssertion) -> None:

@@ -126,10 +126,11 @@ OPEN = [pydantic.create_model("Open", __config__={"extra": "allow"})(word=word) 
     ("first", "again", "is_same"),
     [
         ({"a": {"x": 2, "b": 3}, "c": 4}, {"c": 4, "a": {"b": 3, "x": 2}}, True),
-        ({"to": 1}, {"to": 1.0}, False), ({"a": [1]}, {"a": [True]}, False),
+        ({"to": 1}, {"to": 1.0}, False),
+        ({"a": [1]}, {"a": [True]}, False),
         *(({"to": one}, {"to": other}, False) for one, other in (LOGINS, map(Kept, LOGINS), OPEN)),
     ],
-)  # fmt: skip
+)
 def test_the_same_arguments_are_those_that_can_be_seen_to_be(first: Any, again: Any, is_same: bool) -> None:
     send = Mock(return_value="Sent")
     toolbox = Toolbox([Tool("send", "Send.", send, parameters={"type": "object"})], session=Session())
@@ -148,9 +149,12 @@ REFUSED = (
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({}, "Sent 1 to Ann"), ({"idempotent": False}, REFUSED),
-     ({"idempotent": False, "returns_private_data": True}, REFUSED)],
-)  # fmt: skip
+    [
+        ({}, "Sent 1 to Ann"),
+        ({"idempotent": False}, REFUSED),
+        ({"idempotent": False, "returns_private_data": True}, REFUSED),
+    ],
+)
 def test_a_call_whose_result_was_lost_is_made_again_unless_it_must_not_be_made_twice(
     tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:

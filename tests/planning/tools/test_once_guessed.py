@@ -204,9 +204,14 @@ IDS = [f"c{number}" for number in range(8)]
 
 @pytest.mark.parametrize(
     ("name", "calls", "has_key"),
-    [("turn", ["a", "b"], True), ("turn", ["a", "b", "a"], False), ("turn", ["b"], False),
-     (None, ["a"], False), ("", ["a"], False)],
-)  # fmt: skip
+    [
+        ("turn", ["a", "b"], True),
+        ("turn", ["a", "b", "a"], False),
+        ("turn", ["b"], False),
+        (None, ["a"], False),
+        ("", ["a"], False),
+    ],
+)
 def test_a_call_has_a_key_if_its_ids_name_no_other(name: str | None, calls: list[str], has_key: bool) -> None:
     nameless: list[Any] = [None, "", 5]
     assert [guessed_key("turn", each) for each in nameless] == [None] * 3

@@ -23,16 +23,22 @@ from session import Session
 
 LOOKUP = {"tool": "lookup_registration", "args": {"identifier": "a@example.com"}, "reason": "To find it"}
 PLAN: dict[str, Any] = {
-    "intent": "registration_data_request", "needs_tools": True, "tool_calls": [LOOKUP], "queries": [],
-}  # fmt: skip
+    "intent": "registration_data_request",
+    "needs_tools": True,
+    "tool_calls": [LOOKUP],
+    "queries": [],
+}
 PARSED = PlannerOutput(tool_calls=(LOOKUP,), intent="registration_data_request")
 TEXT = json.dumps(PLAN, indent=2)
 INTENT = PlannerOutput(intent="a")
 EMPTY = PlannerOutput()
 FULL = {
-    "tool_calls": [LOOKUP], "needs_user_input": True, "input_request": "Who?", "queries": ["q"],
+    "tool_calls": [LOOKUP],
+    "needs_user_input": True,
+    "input_request": "Who?",
+    "queries": ["q"],
     "intent": "a",
-}  # fmt: skip
+}
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -40,14 +46,22 @@ json_values = st.recursive(
     max_leaves=10,
 )
 filled = st.text(min_size=1).filter(str.strip)
-calls = st.fixed_dictionaries({
-    "tool": filled, "args": st.dictionaries(st.text(), json_values, max_size=3), "reason": st.none() | filled,
-})  # fmt: skip
-plans = st.fixed_dictionaries({
-    "tool_calls": st.lists(calls, max_size=3), "needs_user_input": st.booleans(),
-    "input_request": st.none() | filled, "queries": st.lists(json_values, max_size=3),
-    "intent": st.none() | filled,
-})  # fmt: skip
+calls = st.fixed_dictionaries(
+    {
+        "tool": filled,
+        "args": st.dictionaries(st.text(), json_values, max_size=3),
+        "reason": st.none() | filled,
+    }
+)
+plans = st.fixed_dictionaries(
+    {
+        "tool_calls": st.lists(calls, max_size=3),
+        "needs_user_input": st.booleans(),
+        "input_request": st.none() | filled,
+        "queries": st.lists(json_values, max_size=3),
+        "intent": st.none() | filled,
+    }
+)
 prose = st.text(st.characters(exclude_characters="{}[]`~", exclude_categories=["Cs"]))
 # Behind a plan these would continue its JSON: the reader refuses them.
 prose_behind = prose.filter(lambda text: not text.lstrip().startswith((",", ":", '"')))
@@ -59,14 +73,18 @@ prose_behind = prose.filter(lambda text: not text.lstrip().startswith((",", ":",
 @pytest.mark.parametrize(
     "wrapped",
     [
-        f"\ufeff{TEXT}", bytearray(b"\xef\xbb\xbf" + TEXT.encode()), json.dumps(TEXT),
+        f"\ufeff{TEXT}",
+        bytearray(b"\xef\xbb\xbf" + TEXT.encode()),
+        json.dumps(TEXT),
         f"Here is the plan:\n\n  ```json\n{TEXT}\n  ```\n\nIt looks up the {{identifier}}.",
         f"I think: {TEXT} That is all.",
         f'Not {{"tool": ...}}, ``` and {{"intent": "b"}}.\n```json\n{TEXT}\n```',
         f'{{"temperature": 1}} {TEXT} That is all.',
-        f"<think>First {json.dumps({'intent': 'b'})}, or</think>\n{TEXT}", PLAN, MappingProxyType(PLAN),
+        f"<think>First {json.dumps({'intent': 'b'})}, or</think>\n{TEXT}",
+        PLAN,
+        MappingProxyType(PLAN),
     ],
-)  # fmt: skip
+)
 def test_a_plan_is_found_in_any_wrapping(wrapped: object) -> None:
     assert parse_planner_output(wrapped) == PARSED
 
@@ -167,11 +185,13 @@ def test_an_output_is_the_update_of_a_pipelines_state() -> None:
 @pytest.mark.parametrize(
     ("state", "node"),
     [
-        ({}, "execute_queries"), ({"needs_user_input": True}, "generate_response"),
+        ({}, "execute_queries"),
+        ({"needs_user_input": True}, "generate_response"),
         ({"tool_calls": [LOOKUP]}, "execute_tools"),
-        ({"tool_calls": [LOOKUP], "needs_user_input": True}, "execute_tools"), (PARSED, "execute_tools"),
+        ({"tool_calls": [LOOKUP], "needs_user_input": True}, "execute_tools"),
+        (PARSED, "execute_tools"),
     ],
-)  # fmt: skip
+)
 def test_tool_calls_go_before_questions_and_those_before_queries(state: Mapping[str, Any], node: str) -> None:
     assert should_execute_tools(state) == node
 
@@ -182,12 +202,15 @@ A = {"tool": "a", "args": {"x": 1}, "reason": "r"}
 @pytest.mark.parametrize(
     ("field", "value", "read"),
     [
-        ("tool_calls", None, []), ("tool_calls", json.dumps([LOOKUP]), [LOOKUP]),
+        ("tool_calls", None, []),
+        ("tool_calls", json.dumps([LOOKUP]), [LOOKUP]),
         ("tool_calls", [{"tool": "a"}], [{"tool": "a", "args": {}, "reason": None}]),
         ("tool_calls", [{**A, "args": ' {"x": [1.5]}'}], [{**A, "args": {"x": [1.5]}}]),
-        ("tool_calls", [{**A, "input": 2}], [A]), ("input_request", " \n", None), ("queries", None, []),
+        ("tool_calls", [{**A, "input": 2}], [A]),
+        ("input_request", " \n", None),
+        ("queries", None, []),
     ],
-)  # fmt: skip
+)
 def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: object) -> None:
     for form in ({field: value}, json.dumps({field: value, "confidence": 0.5})):
         output = parse_planner_output(form)

@@ -240,11 +240,16 @@ def executed(outcome: Any) -> ToolResult:
 
 ASKS = {"success": False, "needs_user_input": True, "input_request": "Who?"}
 OUTCOMES: list[dict[str, Any]] = [
-    {"success": True, "data": {"a": 1}, "user_message": "Seen."}, {"success": True},
-    {"success": False, "error": "no luck", "user_message": "Sorry."}, {"success": False, "data": 1},
-    {"success": False, "error": " "}, {"success": False, "error": "x", "needs_user_input": True},
-    {"success": False, "error": "x", "input_request": "Who?"}, ASKS, {**ASKS, "code": "storage"},
-]  # fmt: skip
+    {"success": True, "data": {"a": 1}, "user_message": "Seen."},
+    {"success": True},
+    {"success": False, "error": "no luck", "user_message": "Sorry."},
+    {"success": False, "data": 1},
+    {"success": False, "error": " "},
+    {"success": False, "error": "x", "needs_user_input": True},
+    {"success": False, "error": "x", "input_request": "Who?"},
+    ASKS,
+    {**ASKS, "code": "storage"},
+]
 
 
 def test_an_outcome_is_a_success_a_failure_in_its_own_words_or_a_question(
@@ -351,10 +356,12 @@ def test_a_returned_failure_is_tried_again_where_its_exception_would_be(
     ("outcome", "state"),
     [
         ({"success": False, "code": "storage"}, "open"),
-        ({"success": False, "code": "data_not_found"}, "closed"), (ToolResult(False, "no"), "open"),
-        (ValueError, "open"), ((each for each in [1]), "open"),
+        ({"success": False, "code": "data_not_found"}, "closed"),
+        (ToolResult(False, "no"), "open"),
+        (ValueError, "open"),
+        ((each for each in [1]), "open"),
     ],
-)  # fmt: skip
+)
 def test_a_returned_failure_opens_a_breaker_as_a_raised_one_does(
     outcome: Any, state: str, entry: str
 ) -> None:
@@ -395,13 +402,18 @@ def test_all_envelopes_of_a_result_agree(result: ToolResult) -> None:
     envelope = piped([returning(result)], [{"tool": "t"}])["t"]
     assert safely(Answer(result)) == envelope
     assert executed == {
-        "success": result.success, "tool": "t", "result": result.value, "elapsed": result.elapsed,
+        "success": result.success,
+        "tool": "t",
+        "result": result.value,
+        "elapsed": result.elapsed,
         "error": None if result.success else result.cause or result.error or result.message,
-    }  # fmt: skip
+    }
     expected = {
-        "success": result.success, "data": result.value, "user_message": result.user_message,
+        "success": result.success,
+        "data": result.value,
+        "user_message": result.user_message,
         "error": None if result.success else result.error or result.message,
-    }  # fmt: skip
+    }
     if not result.success:
         expected["code"] = result.code and result.code.value
         assert type(envelope["code"]) is str

@@ -83,10 +83,13 @@ def recorded(session: Session) -> list[tuple[str, str, str | None]]:
 
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("planning_setup_plan", SETUP), ("planning_mark_step", {"step_id": "S009", "status": "done"}),
-    ("planning_mark_step", {"step_id": "S001", "status": "dun"}), ("planning_finish", {}), ("slow", {}),
+    ("planning_setup_plan", SETUP),
+    ("planning_mark_step", {"step_id": "S009", "status": "done"}),
+    ("planning_mark_step", {"step_id": "S001", "status": "dun"}),
+    ("planning_finish", {}),
+    ("slow", {}),
     ("slow", {"sec": 1}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("is_fixed", [True, False])

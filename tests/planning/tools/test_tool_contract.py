@@ -49,7 +49,7 @@ def divide(left: int, right: int = 1) -> float:
         ({"left": 1, "rihgt": 1}, "rihgt: unknown field; did you mean right?"),
         ({"left": 1, "right": 0}, "division by zero"),
     ],
-)  # fmt: skip
+)
 def test_wrong_keyword_arguments_are_a_failed_result(arguments: dict[str, Any], error: str) -> None:
     made = tool(divide)
     for result in (made.execute(**arguments), asyncio.run(made.aexecute(**arguments))):
@@ -64,12 +64,18 @@ def test_a_tool_can_be_called_as_its_function() -> None:
 
 
 WRONG: list[dict[str, Any]] = [
-    {"name": None}, {"name": ""}, {"name": " "}, {"description": None}, {"function": 5},
-    {"returns_private_data": True, "publishes": "value"}, {"returns_private_data": True, "publishes": "own"},
+    {"name": None},
+    {"name": ""},
+    {"name": " "},
+    {"description": None},
+    {"function": 5},
+    {"returns_private_data": True, "publishes": "value"},
+    {"returns_private_data": True, "publishes": "own"},
     {"returns_private_data": True, "visible_errors": OSError},
-    {"requires_identifier": True, "identifiers": ()}, {"idempotent": False, "retry": NOW},
+    {"requires_identifier": True, "identifiers": ()},
+    {"idempotent": False, "retry": NOW},
     *({"timeout": timeout} for timeout in (0, True, "5", 1_000_001)),
-]  # fmt: skip
+]
 
 
 def test_a_wrong_declaration_is_refused_with_what_to_write(snapshot: SnapshotAssertion) -> None:

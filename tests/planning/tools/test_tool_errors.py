@@ -256,11 +256,12 @@ def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(entry: 
 
 UNSURE = "It is not known whether t took effect. Check before you call it again."
 OF_STORES: list[tuple[Exception, str]] = [
-    (MemoryError(), UNSURE), (StoreError("x", outcome="unknown"), UNSURE),
+    (MemoryError(), UNSURE),
+    (StoreError("x", outcome="unknown"), UNSURE),
     (StoreError("x"), "t cannot reach its data now. Try again later, or continue without it."),
     (StoreBusy("x"), "t could not write: another worker or program is writing to the store. Call it again."),
     (SessionBusyError("x"), "t was not run: x. Call it again."),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("error", "message"), OF_STORES)
@@ -311,7 +312,8 @@ NO_QUERY = "Query type 'q' is not supported by the t tool."
 LATER = "Could you try again a little later?"
 TWO_PROBLEMS = [Problem("wrong", "a[0].b"), Problem("c", "d")]
 OWN: list[tuple[ToolError, str, str]] = [
-    (ToolError("m", {"a": 1}), "tool", "m"), (ToolError("m", {"code": ErrorKind.STORAGE}), "storage", "m"),
+    (ToolError("m", {"a": 1}), "tool", "m"),
+    (ToolError("m", {"code": ErrorKind.STORAGE}), "storage", "m"),
     (ToolValidationError("m"), "parameter", "m"),
     (ToolValidationError([Problem("a", "b"), Problem("c")]), "parameter", "2 problems:\n- b: a\n- c"),
     (ParameterError("m"), "parameter", "Invalid parameter: m"),
@@ -320,14 +322,17 @@ OWN: list[tuple[ToolError, str, str]] = [
     (ParameterError.of([Problem("wrong")]), "parameter", "Invalid parameter: wrong"),
     (ParameterError.of([]), "parameter", "Invalid parameter: 0 problems:"),
     (QueryTypeUnsupported("q", "t", ["a", "b"]), "query_type", f"{NO_QUERY} Supported types are: a, b"),
-    (QueryTypeUnsupported("q", "t"), "query_type", NO_QUERY), (StorageUnavailable("m"), "storage", "m"),
+    (QueryTypeUnsupported("q", "t"), "query_type", NO_QUERY),
+    (StorageUnavailable("m"), "storage", "m"),
     (DataNotFound("m"), "data_not_found", "m"),
     (RateLimitExceeded("m", 2.5), "rate_limit", f"That was asked for too often. {LATER}"),
     (CircuitOpen("m", 2.5), "circuit_open", f"That does not work at the moment. {LATER}"),
-    (UserInputNeeded("m", "Who?"), "needs_user_input", "Who?"), (ToolTimeout("m"), "timeout", SORRY),
-    (ResultInvalid("m", "c"), "bad_result", SORRY), (ContextInvalid("m"), "bad_context", SORRY),
+    (UserInputNeeded("m", "Who?"), "needs_user_input", "Who?"),
+    (ToolTimeout("m"), "timeout", SORRY),
+    (ResultInvalid("m", "c"), "bad_result", SORRY),
+    (ContextInvalid("m"), "bad_context", SORRY),
     (PrivateFailure("m", ErrorKind.STORAGE), "storage", SORRY),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("error", "code", "words"), OWN, ids=lambda value: type(value).__name__)

@@ -64,11 +64,14 @@ WRONG = "2 problems:\n- left: expected an integer, got a string\n- rigth: unknow
     ("tool", "arguments", "expected"),
     [
         (ADD, '{"left": 2, "right": 3}', (True, '{"value":5}', Total(5), None, None, None)),
-        (ADD, '{"left": "x", "rigth": 1}',
-         (False, f"Refused, nothing changed. {WRONG}", None, WRONG, WRONG, "parameter")),
+        (
+            ADD,
+            '{"left": "x", "rigth": 1}',
+            (False, f"Refused, nothing changed. {WRONG}", None, WRONG, WRONG, "parameter"),
+        ),
         (raising(ToolTimeout("slow")), {}, (False, "slow", None, "slow", SORRY, "timeout")),
     ],
-)  # fmt: skip
+)
 def test_a_models_call_is_answered(entry: str, tool: Tool, arguments: Any, expected: tuple[Any, ...]) -> None:
     result = through(entry, tool, arguments)
     assert told(result) == expected
@@ -125,10 +128,13 @@ def test_a_call_is_an_event_and_what_it_returns_is_reduced_only_if_the_tool_says
 CONVERSATION: list[tuple[str, Any]] = [
     ("planning_update_step", {"step_id": "S001", "details": 7}),
     ("planning_update_step", {"step_id": "S001", "title": None, "details": None, "x": 1}),
-    ("planning_add_step", {"steps": [], "x": 1}), ("planning_mark_step", {"step_id": "S001"}),
+    ("planning_add_step", {"steps": [], "x": 1}),
+    ("planning_mark_step", {"step_id": "S001"}),
     ("planning_mark_step", {"step_id": "S001", "status": "done"}),
-    ("planning_setup_plan", {"objective": " "}), ("planning_setup_plan", {"objective": "Ship 2.0"}),
-    ("planning_mark_step", {"step_id": "S001", "status": "done"}), ("planning_add_step", {"steps": []}),
+    ("planning_setup_plan", {"objective": " "}),
+    ("planning_setup_plan", {"objective": "Ship 2.0"}),
+    ("planning_mark_step", {"step_id": "S001", "status": "done"}),
+    ("planning_add_step", {"steps": []}),
     ("planning_add_step", {"steps": ["Freeze", "Tag", {"title": "Announce", "details": "Blog\nand mail"}]}),
     ("planning_add_step", {"steps": [{"title": "Caf\u00e9 \u2192 bar\u2026"}, {"title": "two\nlines"}]}),
     ("planning_update_step", {"step_id": "S001"}),
@@ -136,13 +142,19 @@ CONVERSATION: list[tuple[str, Any]] = [
     ("planning_mark_step", {"step_id": "S001", "status": "in_progress"}),
     ("planning_mark_step", {"step_id": "S001", "status": "done", "note": "Branch cut"}),
     ("planning_mark_step", {"step_id": "S002", "status": "blocked", "note": "CI is red"}),
-    ("planning_mark_step", {"step_id": "S003", "status": "done"}), ("planning_read_plan", {}),
+    ("planning_mark_step", {"step_id": "S003", "status": "done"}),
+    ("planning_read_plan", {}),
     ("planning_mark_step", {"step_id": "S9", "status": "finished", "note": "x" * 600}),
-    ("planning_mark_step", {"step_id": "S002", "status": "done"}), ("planning_add_step", {"steps": ["More"]}),
-    ("planning_mark_step", {"step_id": "S002", "status": "pending"}), ("planning_clear_plan", {}),
-    ("planning_clear_plan", {}), ("planning_update_step", {"step_id": "S001", "title": "x"}),
-    ("planning_read_plan", {"verbose": True}), ("planning_read_plan", {}), ("planning_finish", {}),
-]  # fmt: skip
+    ("planning_mark_step", {"step_id": "S002", "status": "done"}),
+    ("planning_add_step", {"steps": ["More"]}),
+    ("planning_mark_step", {"step_id": "S002", "status": "pending"}),
+    ("planning_clear_plan", {}),
+    ("planning_clear_plan", {}),
+    ("planning_update_step", {"step_id": "S001", "title": "x"}),
+    ("planning_read_plan", {"verbose": True}),
+    ("planning_read_plan", {}),
+    ("planning_finish", {}),
+]
 
 
 def test_everything_a_model_reads_in_a_long_conversation(
@@ -292,11 +304,15 @@ def in_query(parameters: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("arguments", "calls"),
     [
-        (in_query({"email": "a"}), ["a"]), (in_query('{"email": "a"}'), ["a"]),
-        ({"query_type": "one", "email": "x"}, []), ({"email": "x", **in_query({})}, []),
-        (in_query('{"email": " "}'), []), (in_query({"parameters": {"email": "x"}}), []), (in_query([]), []),
+        (in_query({"email": "a"}), ["a"]),
+        (in_query('{"email": "a"}'), ["a"]),
+        ({"query_type": "one", "email": "x"}, []),
+        ({"email": "x", **in_query({})}, []),
+        (in_query('{"email": " "}'), []),
+        (in_query({"parameters": {"email": "x"}}), []),
+        (in_query([]), []),
     ],
-)  # fmt: skip
+)
 def test_a_query_has_its_identifier_among_its_parameters(arguments: Any, calls: list[str]) -> None:
     made: list[Any] = []
     spec = ToolSpec("t", {"one": Who}, "t")
@@ -318,9 +334,12 @@ def answer(what: str) -> Any:
 
 TOOLS = [Tool("answer", "Answer.", answer), Tool("hop", "Hop.", lambda: 1)]
 MADE: list[tuple[str, dict[str, Any], str]] = [
-    ("answer", {"what": "raise"}, "tool"), ("hop", {}, "success"), ("answer", {"what": "report"}, "tool"),
-    ("nope", {}, "unknown_tool"), ("hop", {"x": 1}, "parameter"),
-]  # fmt: skip
+    ("answer", {"what": "raise"}, "tool"),
+    ("hop", {}, "success"),
+    ("answer", {"what": "report"}, "tool"),
+    ("nope", {}, "unknown_tool"),
+    ("hop", {"x": 1}, "parameter"),
+]
 
 
 def lines(calls: tuple[ToolCall, ...]) -> list[tuple[str, str]]:
@@ -338,9 +357,12 @@ def test_every_call_has_a_line_newest_first_and_the_ledger_can_be_asked_for_a_pa
     assert select_latest(session, ToolCall) == calls[0]
     assert select_where(session, ToolCall, lambda call: call.success) == (calls[3],)
     parts: list[tuple[dict[str, Any], list[int]]] = [
-        ({"tool": "hop"}, [4, 1]), ({"outcome": "tool"}, [2, 0]), ({"outcome": ErrorKind.PARAMETER}, [4]),
-        ({"tool": "answer", "outcome": "tool", "limit": 1}, [2]), ({"limit": 2}, [4, 3]),
-    ]  # fmt: skip
+        ({"tool": "hop"}, [4, 1]),
+        ({"outcome": "tool"}, [2, 0]),
+        ({"outcome": ErrorKind.PARAMETER}, [4]),
+        ({"tool": "answer", "outcome": "tool", "limit": 1}, [2]),
+        ({"limit": 2}, [4, 3]),
+    ]
     for query, places in parts:
         assert tool_calls(session, **query) == tuple(calls[4 - place] for place in places), query
     assert [field.name for field in ToolCall.__attrs_attrs__] == [

@@ -56,16 +56,22 @@ JSON = st.recursive(
 )
 LEAF = st.fixed_dictionaries({"title": st.sampled_from(["a", "b"])}, optional={"size": st.integers(0, 3)})
 FITTING: dict[str, st.SearchStrategy[Any]] = {
-    "leaf": LEAF, "leaves": st.lists(LEAF, max_size=2), "mode": st.sampled_from(["a", "b"]),
+    "leaf": LEAF,
+    "leaves": st.lists(LEAF, max_size=2),
+    "mode": st.sampled_from(["a", "b"]),
     "named": st.dictionaries(st.sampled_from(["k", "l"]), LEAF, max_size=2),
-    "number": st.sampled_from([1, 1.5]), "pair": st.just([1, "a"]),
-}  # fmt: skip
+    "number": st.sampled_from([1, 1.5]),
+    "pair": st.just([1, "a"]),
+}
 WRONG: dict[str, st.SearchStrategy[Any]] = {
-    "leaf": LEAF | JSON, "leaves": st.lists(LEAF | JSON, max_size=3),
+    "leaf": LEAF | JSON,
+    "leaves": st.lists(LEAF | JSON, max_size=3),
     "mode": st.sampled_from(["c", 3, None, ["a"]]),
-    "named": st.dictionaries(st.sampled_from(["k", "l"]), LEAF | JSON, max_size=2), "number": JSON,
-    "pair": st.sampled_from([[1], ["a", 1]]), "x": st.integers(),
-}  # fmt: skip
+    "named": st.dictionaries(st.sampled_from(["k", "l"]), LEAF | JSON, max_size=2),
+    "number": JSON,
+    "pair": st.sampled_from([[1], ["a", 1]]),
+    "x": st.integers(),
+}
 
 
 def sent(kind: type, values: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:

@@ -209,7 +209,8 @@ TUPLE = {"type": "array", "prefixItems": [{"type": "integer"}], "items": False}
 
 
 KEYWORDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"properties": {"a": False}}, {"a": 1}), ({"propertyNames": False}, {"a": 1}),
+    ({"properties": {"a": False}}, {"a": 1}),
+    ({"propertyNames": False}, {"a": 1}),
     ({"properties": {"a": TUPLE}}, {"a": [1, 2]}),
     ({"properties": {"a": {**TUPLE, "maxItems": 1}}}, {"a": [1, 2]}),
     ({"properties": {"a": {"properties": {"b": {**TUPLE, "maxItems": 1}}}}}, {"a": {"b": [1, 2]}}),
@@ -221,7 +222,7 @@ KEYWORDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"properties": {"a": {"uniqueItems": True}}}, {"a": [1, 1]}),
     ({"properties": {"a": {"oneOf": [{"maximum": 5}, {"minimum": 3}]}}}, {"a": 4}),
     ({"properties": {"a": {"anyOf": [{"oneOf": [INTEGER]}, {"type": ["boolean"]}, TUPLE]}}}, {"a": "x"}),
-]  # fmt: skip
+]
 
 
 def test_a_keyword_of_a_plain_schema_is_kept_to(snapshot: SnapshotAssertion) -> None:
@@ -274,12 +275,17 @@ DRAWING: dict[str, Any] = {
 
 
 DRAWN: list[dict[str, Any]] = [
-    {"shape": {"kind": "circle", "size": "big"}}, {"shape": {"kind": "sqare", "size": 1}}, {"shape": {}},
-    {"shape": 5}, {"mode": "fats"}, {"exact": "no"}, {"open": "text"},
+    {"shape": {"kind": "circle", "size": "big"}},
+    {"shape": {"kind": "sqare", "size": 1}},
+    {"shape": {}},
+    {"shape": 5},
+    {"mode": "fats"},
+    {"exact": "no"},
+    {"open": "text"},
     dict.fromkeys(("none", *FORMATS), 1),
     # A field beside those of the form that is meant changes nothing for the others.
     {"shape": {"kind": "circle", "size": "7", "z": 1}},
-]  # fmt: skip
+]
 
 
 def test_a_plain_json_schema_says_what_is_wrong_by_the_option_that_is_meant(

@@ -226,22 +226,32 @@ def test_a_mistake_is_told_in_the_same_words_by_the_schema_of_the_type(hint: Any
 
 
 TAKEN: list[tuple[Any, Any, Any]] = [
-    (list[str], '["a", "b"]', ["a", "b"]), (Inner, '{"size": 1}', Inner(1)), (float, "-1.5e1", -15.0),
-    (Inner, {"size": "7"}, Inner(7)), (list[Inner | None], [None, {"size": 1}], [None, Inner(1)]),
-    (Model | None, {"size": 2.0}, Model(size=2)), (Data, {"size": 1}, Data(1)),
+    (list[str], '["a", "b"]', ["a", "b"]),
+    (Inner, '{"size": 1}', Inner(1)),
+    (float, "-1.5e1", -15.0),
+    (Inner, {"size": "7"}, Inner(7)),
+    (list[Inner | None], [None, {"size": 1}], [None, Inner(1)]),
+    (Model | None, {"size": 2.0}, Model(size=2)),
+    (Data, {"size": 1}, Data(1)),
     (list[Fixed], [{"around": {"size": 1}}], [{"around": Inner(1)}]),
-    (Digits, {"1": {"size": 1}, "a-b": 2}, {"1": Inner(1), "a-b": 2}), (Named, {"size": 1}, Inner(1)),
-    (Generically[Inner], [{"size": 1}], [Inner(1)]), (tuple[int, Inner], [1, {"size": 2}], (1, Inner(2))),
-    (set[Point], [{"size": 1}, {"size": 1}], {Point(1)}), (Sequence[int], [1], [1]),
-    (dict[int, str], {"1": "a"}, {1: "a"}), (dict[Number, Inner], {"2": {"size": 1}}, {Number.TWO: Inner(1)}),
-    (Pair, [2], Pair(2)), (Annotated[int, BeforeValidator(str)], 2, 2),
-    (Annotated[int, WrapValidator(lambda given, read: read(str(given)))], 2, 2), (Number, 2.0, Number.TWO),
+    (Digits, {"1": {"size": 1}, "a-b": 2}, {"1": Inner(1), "a-b": 2}),
+    (Named, {"size": 1}, Inner(1)),
+    (Generically[Inner], [{"size": 1}], [Inner(1)]),
+    (tuple[int, Inner], [1, {"size": 2}], (1, Inner(2))),
+    (set[Point], [{"size": 1}, {"size": 1}], {Point(1)}),
+    (Sequence[int], [1], [1]),
+    (dict[int, str], {"1": "a"}, {1: "a"}),
+    (dict[Number, Inner], {"2": {"size": 1}}, {Number.TWO: Inner(1)}),
+    (Pair, [2], Pair(2)),
+    (Annotated[int, BeforeValidator(str)], 2, 2),
+    (Annotated[int, WrapValidator(lambda given, read: read(str(given)))], 2, 2),
+    (Number, 2.0, Number.TWO),
     (Box, {"width": 1, "height": 2}, Box(Number.ONE, Number.TWO)),
     (Cat | Dog, '{"type": "cat", "lives": 2}', Cat("cat", 2)),
     (Cat | Dog, {"type": "cat", "lives": 2.0, "name": None}, Cat("cat", 2)),
     (Cat | Dog, {"type": "dog", "sound": "w", "name": None}, Dog("dog", "w")),
     (list[Tagged], ['{"type": "dog", "sound": "w"}'], [Puppy(type="dog", sound="w")]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("hint", "sent", "expected"), TAKEN)
@@ -385,10 +395,14 @@ class Bounded(pydantic.BaseModel):
 
 
 SENT: list[tuple[type, dict[str, Any]]] = [
-    (Aliased, {"firstName": 1, "zwei": 2, "deep": {"three": 3}}), (Aliased, {"first": 1}),
-    (Aliased, {"firstName": "x"}), (Populated, {"first": 1}), (Strict, {"size": 1, "more": 2}),
-    (Strict, {"size": "one"}), (Bounded, {"day": "2019-01-01", "price": "5.5", "name": " a "}),
-]  # fmt: skip
+    (Aliased, {"firstName": 1, "zwei": 2, "deep": {"three": 3}}),
+    (Aliased, {"first": 1}),
+    (Aliased, {"firstName": "x"}),
+    (Populated, {"first": 1}),
+    (Strict, {"size": 1, "more": 2}),
+    (Strict, {"size": "one"}),
+    (Bounded, {"day": "2019-01-01", "price": "5.5", "name": " a "}),
+]
 
 
 def test_the_mistakes_in_a_model_of_pydantic_are_told_by_its_aliases_its_fields_and_its_bounds(

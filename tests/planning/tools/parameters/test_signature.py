@@ -68,11 +68,16 @@ SIZE = {
 @pytest.mark.parametrize(
     ("function", "result"),
     [
-        (Service().method, ("Service", 3)), (Service(), ("called", 3)), (AsyncService(), ("awaited", 3)),
-        (coroutine, 3), (wrapper, 3), (functools.partial(Service.method, Service()), ("Service", 3)),
-        (functools.partial(AsyncService()), ("awaited", 3)), (Size, Size(3)),
+        (Service().method, ("Service", 3)),
+        (Service(), ("called", 3)),
+        (AsyncService(), ("awaited", 3)),
+        (coroutine, 3),
+        (wrapper, 3),
+        (functools.partial(Service.method, Service()), ("Service", 3)),
+        (functools.partial(AsyncService()), ("awaited", 3)),
+        (Size, Size(3)),
     ],
-)  # fmt: skip
+)
 def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: object) -> None:
     made = Tool("t", "d", function)
     assert (made.parameters_schema(), called(function, size=3)) == (SIZE, result)
@@ -123,10 +128,14 @@ def unimported() -> Any:
 @pytest.mark.parametrize(
     "function",
     [
-        context_by_keyword, Holder().method, unimported(), hinted(ToolContext | None, None),
-        hinted(Declared, None), hinted(type("OwnContext", (ToolContext,), {})),
+        context_by_keyword,
+        Holder().method,
+        unimported(),
+        hinted(ToolContext | None, None),
+        hinted(Declared, None),
+        hinted(type("OwnContext", (ToolContext,), {})),
     ],
-)  # fmt: skip
+)
 def test_the_context_is_given_and_is_no_argument(function: Any) -> None:
     assert Tool("t", "d", function).parameters_schema() == SIZE
     assert called(function, size=3) == (3, "ToolContext")
@@ -174,10 +183,13 @@ async def awaited(params: Size, context: ToolContext) -> Any:
         (lambda params: params, Size(1)),
         (lambda params, whatever: (params, type(whatever).__name__), (Size(1), "ToolContext")),
         (lambda params, context=None: (params, type(context).__name__), (Size(1), "ToolContext")),
-        (other_default, (Size(1), 2)), (any_number, 2), (awaited, (Size(1), "ToolContext")),
-        (functools.partial(other_default, times=5), (Size(1), 5)), (MagicMock(side_effect=any_number), 2),
+        (other_default, (Size(1), 2)),
+        (any_number, 2),
+        (awaited, (Size(1), "ToolContext")),
+        (functools.partial(other_default, times=5), (Size(1), 5)),
+        (MagicMock(side_effect=any_number), 2),
     ],
-)  # fmt: skip
+)
 def test_a_function_of_parameters_is_called_with_as_much_as_it_takes(function: Any, result: object) -> None:
     assert Tool("t", "d", function, parameters=Size).execute(size=1)["result"] == result
 
@@ -266,18 +278,21 @@ def test_further_keyword_arguments_are_published_with_their_type(snapshot: Snaps
         (optional, {"a": None, "b": "2"}, {"a": None, "b": 2}),
         (bare, {"b": {"c": [1]}}, (0, {"b": {"c": [1]}})),
         (records, {"a": {"size": 1}, "b": '{"size": 2}'}, {"a": Size(1), "b": Size(2)}),
-        (unpacked, {"a": 1, "size": 2}, (1, {"size": 2})), (with_context, {"a": "x"}, {"a": "x"}),
+        (unpacked, {"a": 1, "size": 2}, (1, {"size": 2})),
+        (with_context, {"a": "x"}, {"a": "x"}),
     ],
-)  # fmt: skip
+)
 def test_further_keyword_arguments_are_taken(function: Any, arguments: dict[str, Any], result: Any) -> None:
     assert called(function, **arguments) == result
 
 
 REFUSED: list[tuple[Any, dict[str, Any]]] = [
-    (typed, {"a": "x", "b": 3, "c": {"x": [1]}}), (optional, {"a": "x"}),
-    (records, {"a": {"size": "x"}, "b": {"size": 1, "sise": 2}}), (unpacked, {"a": 1, "sise": 2}),
+    (typed, {"a": "x", "b": 3, "c": {"x": [1]}}),
+    (optional, {"a": "x"}),
+    (records, {"a": {"size": "x"}, "b": {"size": 1, "sise": 2}}),
+    (unpacked, {"a": 1, "sise": 2}),
     (with_context, {"context": "x"}),
-]  # fmt: skip
+]
 
 
 def test_further_keyword_arguments_of_another_type_or_a_taken_name_are_refused_with_all_problems(

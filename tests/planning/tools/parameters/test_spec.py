@@ -66,11 +66,13 @@ def test_a_valid_call_is_none() -> None:
 WRONG: list[tuple[Any, Any, Any]] = [
     (SPEC.name, "financial_facts", {**FACTS, "start_date": "x"}),
     (SPEC.name, "financial_facts", {**FACTS, "end_date": " ", "metrics": ["a", 1], "filling_type": "x"}),
-    (SPEC.name, "company", {"nam": "a"}), (SPEC.name, "news", None), (SPEC.name, "news", []),
+    (SPEC.name, "company", {"nam": "a"}),
+    (SPEC.name, "news", None),
+    (SPEC.name, "news", []),
     (SPEC.name, "news", {1: 2}),
     *((SPEC.name, unsupported, FACTS) for unsupported in ("filings", None, ["news"])),
     *((name, "news", {}) for name in ("plane", "zzz")),
-]  # fmt: skip
+]
 
 
 def test_a_wrong_call_is_told_whole_by_the_nearest_or_the_supported_names(

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from operator import eq
 from typing import Any
 
 import pytest
@@ -257,6 +258,10 @@ def test_what_a_reducer_raises_is_raised_on_publish_and_a_failure_on_the_bus_and
     session.bus.subscribe(object, heard.append)
     message = "reducer ReturnsAList() returned list; it must return a tuple"
     assert words_of(ReducerError, session.publish, called(session, Note("a"))) == message
+    session.register_reducer(Count, eq)
+    assert words_of(ReducerError, session.dispatch, Count(1)) == message.replace("ReturnsAList()", "eq").replace(
+        "list", "bool"
+    )
     assert (type(failure.error), str(failure.error)) == (ReducerError, message)
     assert (heard, session.version) == ([], 0)
     assert [session.select_all(kind) for kind in (ToolInvoked, Note, str)] == [()] * 3

@@ -313,7 +313,16 @@ def test_calls_at_once_start_no_more_threads_than_work(monkeypatch: pytest.Monke
     monkeypatch.setattr("threading.Thread.start", count)
     monkeypatch.setattr(pool, "_HELD_UP", 60)
     asyncio.run(main())
-    assert len(started) == pool._AT_WORK
+    assert len(started) == min(max(os.cpu_count() or 1, 2), 4)
+
+
+def test_a_thread_without_work_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_IDLE", 0.01)
+    threads = Pool()
+    for _ in range(2):
+        thread = asyncio.run(threads.run("lane", threading.current_thread))
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def test_what_is_raised_is_raised_where_it_was_called() -> None:

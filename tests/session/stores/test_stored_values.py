@@ -378,6 +378,7 @@ class Uncompared:
 @dataclass(frozen=True)
 class Due:
     at: datetime | None = None
+    by: datetime | Inner | None = None
 
 
 TOO_LONG = (
@@ -393,6 +394,10 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
     "deep": (lambda: Thing(nested(200)), f"the change cannot be stored: it is {TOO_DEEP}"),
     "very deep": (lambda: Thing(nested(50_000)), "an item of the slice Thing is nested too deep"),
     "a time as text": (lambda: Due("soon"), f"{NOT_A_TIME}'soon'"),  # type: ignore[arg-type]
+    "a time or a record as text": (
+        lambda: Due(by="soon"),  # type: ignore[arg-type]
+        f"Due.by: expected datetime.datetime | {__name__}.Inner | None, got 'soon'",
+    ),
     "a time as a number": (lambda: Due(5), f"{NOT_A_TIME}5"),  # type: ignore[arg-type]
 }
 

@@ -237,6 +237,8 @@ def test_each_event_that_is_made_of_a_commit_is_published_if_the_slice_changed(
     assert commits == [first, Commit(Note("a"), None, 3, None, None, "session", of)]
     assert heard == [Thing(first), Count(1), Thing(commits[1]), Count(3)]
     assert caplog.record_tuples == [("session.session", logging.ERROR, "announcement_failed")] * 2
+    names = {(vars(each)["event"], vars(each)["error"], vars(each)["handler"]) for each in caplog.records}
+    assert names == {("Announcement", "ValueError", f"{__name__}.{fail.__qualname__}")}
 
 
 class ReturnsAList:
@@ -259,9 +261,9 @@ def test_what_a_reducer_raises_is_raised_on_publish_and_a_failure_on_the_bus_and
     message = "reducer ReturnsAList() returned list; it must return a tuple"
     assert words_of(ReducerError, session.publish, called(session, Note("a"))) == message
     session.register_reducer(Count, eq)
-    assert words_of(ReducerError, session.dispatch, Count(1)) == message.replace("ReturnsAList()", "eq").replace(
-        "list", "bool"
-    )
+    assert words_of(ReducerError, session.dispatch, Count(1)) == message.replace(
+        "ReturnsAList()", "eq"
+    ).replace("list", "bool")
     assert (type(failure.error), str(failure.error)) == (ReducerError, message)
     assert (heard, session.version) == ([], 0)
     assert [session.select_all(kind) for kind in (ToolInvoked, Note, str)] == [()] * 3

@@ -169,6 +169,8 @@ def test_a_plain_value_with_a_reducer_is_reduced_again_where_it_is_read(value: o
 
     opened().dispatch(value)
     opened().publish(ToolInvoked("tool", None, None, value))
+    change, _ = place.open().changes("a", 1, 2)
+    assert ('[{"!":"plain","is":' in change.text) is (kind in {int, float, bool, str, list})
     (first, second) = opened().select_all(kind)
     assert (first, type(first), second, type(second)) == (value, kind, value, kind)
 
@@ -466,7 +468,7 @@ def test_the_json_form_of_keys_and_the_bytes_that_forms_may_take() -> None:
         *(("name",), ("name", "inner"), ("count",), ("one", "two"), None, None)
     ]
     texts = [date(2024, 5, 6), time(7, 8), UTC, UUID(int=7), Decimal("1.50"), Fraction(1, 3)]
-    assert json_form([*texts, ip_address("10.0.0.1"), ip_address("::1")]) == [
+    assert json_form([*texts, ip_address("10.0.0.1"), ip_address("::1")], strict=True) == [
         *("2024-05-06", "07:08:00", "UTC", "00000000-0000-0000-0000-000000000007", "1.50", "1/3"),
         *("10.0.0.1", "::1"),
     ]

@@ -355,6 +355,7 @@ def test_the_logs_of_a_session_that_keeps_few_events_are_bounded_when_they_are_r
         session = Session(session_id="run-7", store=place.open(), history=2)
         session.publish(Ping(number))
         assert numbered(session) == [*range(5)][max(number - 1, 0) : number + 1]
+    assert numbered(Session(session_id="run-7", store=place.open(), history=2)) == [3, 4]
     session = Session(session_id="run-7", store=place.open())
     assert numbered(session) == [0, 1, 2, 3, 4]
     assert numbered(session.at(2)) == [0, 1]

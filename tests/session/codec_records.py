@@ -45,7 +45,7 @@ def text_of(name: str, *rows: object) -> str:
 
 class Colour(Enum):
     RED = "red"
-    BLUE = "blue"
+    BLUE = ("b", 2)
 
 
 class Level(IntEnum):

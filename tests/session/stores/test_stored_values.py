@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from enum import Enum, IntEnum
+from enum import Enum
 from fractions import Fraction
 from functools import partial
 from ipaddress import ip_address
@@ -19,7 +19,7 @@ from uuid import UUID
 
 import attrs
 import pytest
-from codec_records import Checked, Unresolved
+from codec_records import Checked, Colour, Level, Unresolved
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, field_serializer
@@ -32,15 +32,6 @@ from session import Session, SessionEvent, SnapshotError, StoreError, ToolInvoke
 from session.changes import DEEPEST
 from session.json_form import JsonForms, JsonTooLarge, NoJsonForm, field_names, json_form
 from session.stores import MemoryStore
-
-
-class Colour(Enum):
-    RED = "red"
-    BLUE = ("b", 2)
-
-
-class Level(IntEnum):
-    LOW = 1
 
 
 @dataclass(frozen=True, slots=True)

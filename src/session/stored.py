@@ -379,7 +379,7 @@ class StoredState(State):
                 raise AttributeError(name)
             stored = self.past
             version = stored.head.version
-            first: dict[type, Any] = {KeptChange: (taken_over(version),)} if version else {}
+            first: dict[type, Any] = {KeptChange: (taken_over(version),)}
             warm = stored.warm
             if warm is not None and warm.head.version == version and warm.registered is self.registered:
                 first |= {

@@ -212,7 +212,10 @@ def test_who_subscribes_or_leaves_during_a_delivery_takes_part_from_the_next_eve
 
 def test_an_event_is_handed_to_its_own_of_a_thousand_sessions(bus: InProcessEventBus) -> None:
     sessions = [Session(bus=bus) for _ in range(1_000)]
-    assert len(bus.publish(ping(sessions[500], 1)).subscribers) == 1
+    heard = list[Ping]()
+    bus.subscribe(Ping, heard.append, sessions[500].session_id)
+    assert [len(bus.publish(ping(sessions[at], 1)).subscribers) for at in (500, 502)] == [2, 1]
+    assert [each.session_id for each in heard] == [sessions[500].session_id]
     assert [numbers(each.select_all(Ping)) for each in sessions[499:502]] == [[], [1], []]
 
 

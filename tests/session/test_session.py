@@ -354,8 +354,11 @@ def test_a_fork_and_a_clone_have_private_slices_as_they_are_now_and_keep_them_pr
     session.dispatch(Count(1))
     for number in range(41):
         session.dispatch(Note(str(number)))
-    session.dispatch(Count(2))
-    session.dispatch(Note("last"))
+    with session.transaction() as transaction:
+        transaction.publish(called(session, Count(2)))
+        for text in ("last", "end"):
+            transaction.dispatch(Note(text))
+    assert session.history(41)[0].events[1:] == (Note("last"), Note("end"))
     for copy in (session.fork(version), session.clone()):
         assert copy.select_all(Count) == session.at(version).select_all(Count) == (Count(2),)
         before = copy.version

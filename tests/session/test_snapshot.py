@@ -147,6 +147,7 @@ WORDS: Any = {"text": "a", "mood": "sad", "words": ()}
         Page(sizes=(Turned(1, 2), Turned(3, 4)), gaps=(Empty(), Empty())),
         Page((WORDS, WORDS)),
         Page((Line("a", "glad"), WORDS)),
+        Page((Line("a", "glad", "b"), Line("b", "sad", ("b",)))),  # type: ignore[arg-type]  # as above
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -228,6 +228,12 @@ def test_a_transaction_takes_one_key_and_finds_its_call(place: Place) -> None:
                 "refresh outside of transactions: inside, you have the newest version"
             )
         assert find("3") is None
+        with session.transaction():
+            for key in ("5", "6"):
+                publish(call_of(key))
+                session.rewind(1)
+                assert find(key) is None
+        assert find("6") is None
 
 
 @pytest.mark.parametrize("first", [3, 99])
@@ -319,7 +325,9 @@ def test_reducers_that_changed_are_an_error_and_never_rebuild_in_silence(
         "than was written; use the release that wrote it, or accept the current reducers with "
         "store.drop_checkpoints(session_id)"
     )
-    assert refused(lambda: there.at(12).select_all(Note)) == message
+    with pytest.raises(StoreError) as caught:
+        there.at(12).select_all(Note)
+    assert (str(caught.value), caught.value.version) == (message, 12)
     assert refused(lambda: there.dispatch(Note("never"))) == message
     assert (session.refresh(), texts(session)) == (12, [f"{number}" * 30 for number in range(12)])
     assert there.store is not None

@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import partial
 from operator import eq
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from codec_records import Checked
@@ -50,19 +51,11 @@ from session.history import KeptChange, Slices
 from session.state import State
 from session.stores import MemoryStore
 
-
-class Unshown:
-    """An object whose repr fails."""
-
-    def __repr__(self) -> str:
-        raise RuntimeError
-
-
 NO_SESSION: list[dict[str, Any]] = [
     {"created_at": datetime(2024, 5, 6)},
     *({"tags": tags} for tags in ({"run": 7}, {7: "run"}, {"run": None}, {"a": "b", "c": b"d"})),
     *({"history": history} for history in (0, -3, 2.5, "3")),
-    *({"parent": "run-7"}, {"parent": Unshown()}, {"session_id": 5}),
+    *({"parent": "run-7"}, {"parent": type("Unshown", (), {"__repr__": None})()}, {"session_id": 5}),
 ]
 
 
@@ -104,12 +97,8 @@ def test_a_parent_keeps_and_lists_its_children_in_order_until_they_are_closed() 
 
 
 def test_a_child_whose_bus_refuses_it_is_not_listed() -> None:
-    class RefusingBus(InProcessEventBus):
-        def subscribe(self, event_type: Any, handler: Any, session_id: Any = None, when: Any = None) -> None:
-            raise OSError("no")
-
-    parent = Session()
-    assert words_of(OSError, Session, bus=RefusingBus(), parent=parent) == "no"
+    parent, bus = Session(), Mock(subscribe=Mock(side_effect=OSError("no")))
+    assert words_of(OSError, Session, bus=bus, parent=parent) == "no"
     assert parent.children == ()
 
 

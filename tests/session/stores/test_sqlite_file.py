@@ -425,9 +425,8 @@ PLACES = (
     *("host=h dbname='a b'", "host=h dbname=d more", "dbname=d"),
     "postgresql://me:s@cret@db:5433/plans-1.0",
     "postgresql://db/plans?user=me&password=a@secret",
-    "postgresql://db:5432,%2Frun%2Fpg/plans",
+    *("postgresql://db:5432,%2Frun%2Fpg/plans", "dbname=postgresql://me:secret@db/plans"),
     "host=/run/pg port=5433 password='a \\'secret' dbname=plans",
-    "dbname=postgresql://me:secret@db/plans",
 )
 
 

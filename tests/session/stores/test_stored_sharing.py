@@ -32,16 +32,7 @@ from store_places import (
 
 from planning import Plan
 from planning.suite.events import PlanChanged
-from session import (
-    InProcessEventBus,
-    Session,
-    ToolInvoked,
-    TransactionError,
-    VersionError,
-    append,
-    stored,
-    transaction,
-)
+from session import InProcessEventBus, Session, TransactionError, VersionError, append, stored, transaction
 from session.records import Unread
 from session.stores import SqliteStore, StaleVersion, StoreBusy, StoreError
 
@@ -367,11 +358,9 @@ def test_a_watch_reads_what_is_not_registered_as_its_fields(place: Place) -> Non
     (change,) = place.open().watch("run-7", after=0, timeout=0)
     fields = {"value": ({"text": "x"}, {"of": [{"text": "y"}]})}
     assert change.events == (Unread("session_records:Thing", fields),)
-    session.publish(ToolInvoked("tool", {}, None, Thing(1), idempotency_key="k"))
+    call(session, *PLAN, idempotency_key="k")
     there = Session(session_id="run-7", store=place.open())
-    found = there.find_call("k")
-    assert found is not None
-    assert found.value == Unread("session_records:Thing", {"value": 1})
+    assert type(getattr(there.find_call("k"), "value", None)) is Unread
     there.register_reducer(Thing, append)
     assert refused(partial(there.select_latest, Thing)) == (
         "version 1: .value[0]: 'session_records:Note' is unknown here: import its module and register a "

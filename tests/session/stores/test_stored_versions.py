@@ -229,11 +229,10 @@ def test_a_transaction_takes_one_key_and_finds_its_call(place: Place) -> None:
             )
         assert find("3") is None
         with session.transaction():
-            for key in ("5", "6"):
+            for key in "56":
                 publish(call_of(key))
                 session.rewind(1)
                 assert find(key) is None
-        assert find("6") is None
 
 
 @pytest.mark.parametrize("first", [3, 99])

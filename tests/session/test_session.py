@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from itertools import product
 from operator import eq
 from typing import Any
 from unittest.mock import Mock
@@ -48,7 +49,6 @@ from session import (
     select_latest,
 )
 from session.history import KeptChange, Slices
-from session.state import State
 from session.stores import MemoryStore
 
 NO_SESSION: list[dict[str, Any]] = [
@@ -160,6 +160,8 @@ def test_a_session_registers_what_is_registered_with_another(has_own: bool, is_s
     assert session.select_all(Count) == ((Count(1),) if has_own else ())
     session.publish(LoudPing(7))
     assert [type(each) for each in session.history()[-1].events] == [LoudPing]
+    session.publish(called(session, Note("b")))  # what its guard adds comes behind the call
+    assert session.history()[-1].events[1:] == (Note("end"),)
 
 
 async def later(*_arguments: Any) -> tuple[Any, ...]:
@@ -242,8 +244,7 @@ def test_what_a_reducer_raises_is_raised_on_publish_and_a_failure_on_the_bus_and
     message = "reducer functools.partial(<built-in function eq>) returned bool; it must return a tuple"
     assert words_of(ReducerError, session.publish, called(session, Note("a"))) == message
     session.register_reducer(Count, eq)
-    own = "reducer eq returned bool; it must return a tuple"
-    assert words_of(ReducerError, session.dispatch, Count(1)) == own
+    assert words_of(ReducerError, session.dispatch, Count(1)).startswith("reducer eq returned bool;")
     assert (type(failure.error), str(failure.error)) == (ReducerError, message)
     assert (heard, session.version) == ([], 0)
     assert [session.select_all(kind) for kind in (ToolInvoked, Note, str)] == [()] * 3
@@ -395,16 +396,16 @@ def test_a_commit_that_ctrl_c_cuts_short_is_in_no_history(monkeypatch: pytest.Mo
     session = note_session()
     session.publish(ToolInvoked("first", {}, None, idempotency_key="1"))
 
-    def cut_short(self: State, entry: KeptChange, before: Slices, _slices: Slices) -> None:
+    def cut_short(self: Any, entry: KeptChange, before: Slices, _slices: Slices) -> None:
         self.past.record(entry, before, self.registered)
         raise KeyboardInterrupt
 
-    for change in (
-        lambda: session.rewind(0),
-        lambda: session.publish(ToolInvoked("second", {}, None, idempotency_key="2")),
-    ):
+    cuts = {"state.State._record": cut_short, "history.Kept._index": Mock(side_effect=KeyboardInterrupt)}
+    second = ToolInvoked("second", {}, None, idempotency_key="2")
+    changes: list[Callable[[], object]] = [partial(session.rewind, 0), partial(session.publish, second)]
+    for change, (place, cut) in product(changes, cuts.items()):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(State, "_record", cut_short)
+            patch.setattr(f"session.{place}", cut)
             change()
         assert [each.version for each in session.history()] == [1]
         assert [each.version for each in session.fork().history()] == [1]

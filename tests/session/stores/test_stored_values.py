@@ -78,8 +78,7 @@ VALUES = st.recursive(
 )
 
 
-# An event whose field has no type hint.
-Said: Any = attrs.make_class(
+Said: Any = attrs.make_class(  # without a type hint of its field
     "Said", {"what": attrs.field(default=None)}, bases=(SessionEvent,), frozen=True, slots=True
 )
 

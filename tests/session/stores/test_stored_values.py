@@ -354,11 +354,11 @@ class Raised:
     count: int = attrs.field(converter=increased)
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class Counted:
     """A record with a field that its constructor does not take."""
 
-    count: int = field(default_factory=count().__next__, init=False)
+    count: int = attrs.field(factory=count().__next__, init=False)
 
 
 @dataclass(frozen=True)

@@ -78,9 +78,8 @@ VALUES = st.recursive(
 )
 
 
-Said: Any = attrs.make_class(  # without a type hint of its field
-    "Said", {"what": attrs.field(default=None)}, bases=(SessionEvent,), frozen=True, slots=True
-)
+# Its field has no type hint.
+Said: Any = attrs.make_class("Said", {"what": attrs.field(default=None)}, bases=(SessionEvent,), frozen=True)
 
 
 def of_values(place: Place) -> Session:

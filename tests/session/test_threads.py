@@ -330,9 +330,7 @@ def test_a_thread_without_work_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (thread.is_alive(), thread.daemon) == (False, True)
 
 
-class Fatal:
-    """A lane that ends the first thread that takes its work."""
-
+class Fatal:  # a lane that ends the first thread that takes its work
     is_over = False
 
     def __hash__(self) -> int:

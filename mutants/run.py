@@ -76,7 +76,8 @@ class Types:
         """Whether a mutant has an error of types that its module has not."""
         checked = mutant.path if mutant.is_in_function else ROOT / "src"  # others use what it declares
         with NamedTemporaryFile("w", suffix=".py") as changed:
-            changed.write(mutant.source())
+            # Not of the length of the file: mypy would take it for the file that it has in its cache.
+            changed.write(f"{mutant.source()}#{' ' * 9_999}")
             changed.flush()
             shadow = "--shadow-file", str(mutant.path), changed.name
             return not self._errors(checked, *shadow) <= self._errors_of(checked)

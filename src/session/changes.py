@@ -206,7 +206,7 @@ def read_change(
 def _texts(names: list[str]) -> list[str]:
     """Names."""
     if type(names) is not list or not all(type(name) is str for name in names):
-        raise TypeError("a name is not text")
+        raise TypeError
     return names
 
 
@@ -218,7 +218,7 @@ def _named(part: Any) -> dict[str, Any]:
         or type(part.get("actor")) not in _TEXT_OR_NONE
         or type(part.get("call_id")) not in _TEXT_OR_NONE
     ):
-        raise TypeError("not a part of a change")
+        raise TypeError
     return part
 
 

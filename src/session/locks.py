@@ -50,7 +50,7 @@ class Block:
         watch: Calls ``_end`` once the block is over; None before and after it.
     """
 
-    __slots__ = ("__weakref__", "watch")
+    __slots__ = ("watch",)
 
     def __init__(self) -> None:
         self.watch: weakref.ref[Callable[..., Any]] | None = None

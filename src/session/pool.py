@@ -30,7 +30,7 @@ _MOST = 32
 """The most threads, with those that are held up: as many as asyncio's own pool has at most."""
 _HELD_UP = 0.05
 """The seconds after which a thread counts as held up, as by a lock: then another works in its place."""
-_IDLE = 10.0
+_IDLE: float = 10.0
 """The seconds after which a thread without work ends."""
 
 

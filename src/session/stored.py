@@ -260,10 +260,9 @@ class Stored(Replay):
         Raises:
             StoreError: The store does not take it, or a value cannot be stored.
         """
-        kinds = after.keys() | before.keys() if entry.restores else after.keys()
         changed = list[str]()
-        for kind in kinds:
-            if not stays(kind) and after.get(kind, ()) is not before.get(kind, ()):
+        for kind, slice_ in after.items():
+            if not stays(kind) and slice_ is not before.get(kind, ()):
                 self.require_place(kind, self.head.version)
                 changed.append(type_name(kind))
         text = write_change(entry, sorted(changed), self._session_id, self.records)
@@ -380,7 +379,7 @@ class StoredState(State):
                 raise AttributeError(name)
             stored = self.past
             version = stored.head.version
-            first: dict[type, Any] = {KeptChange: (taken_over(version),)} if version else {}
+            first: dict[type, Any] = {KeptChange: (taken_over(version),)}
             warm = stored.warm
             if warm is not None and warm.head.version == version and warm.registered is self.registered:
                 first |= {

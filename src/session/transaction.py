@@ -125,7 +125,7 @@ class Transaction(Held):
                 return
             events = self._events if kind is None else []
             announced = self._commit() if kind is None else ()
-            is_heard = bool(announced or state.taken or (events and state.undelivered))
+            is_heard = bool(announced or state.taken or state.undelivered)
             for event in events:
                 is_heard = is_heard or self._bus.hears(type(event))
             if is_heard:

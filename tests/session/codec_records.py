@@ -45,7 +45,7 @@ def text_of(name: str, *rows: object) -> str:
 
 class Colour(Enum):
     RED = "red"
-    BLUE = "blue"
+    BLUE = ("b", 2)
 
 
 class Level(IntEnum):
@@ -149,6 +149,8 @@ TYPED: list[tuple[Any, Any]] = [
     (Literal["on", "off", 1], 1),
     (int | None, None),
     (Point | str, Point(1)),
+    (Point | datetime, Point(1)),
+    (Point | datetime, WHEN),
     (Spot, Point(4)),
     (tuple[int, str], (1, "a")),
     (tuple[int, ...], (1, 2)),

@@ -14,7 +14,7 @@ from uuid import UUID
 import attrs
 import pytest
 
-from session import EventBus, Session, SessionEvent, SessionView, ToolInvoked, Transaction, append
+from session import EventBus, Session, SessionEvent, SessionView, Snapshot, ToolInvoked, Transaction, append
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def collect_from_here() -> None:
     gc.freeze()
 
 
-def texts(session: Session | SessionView) -> list[str]:
+def texts(session: Session | SessionView | Snapshot) -> list[str]:
     return [note.text for note in session.select_all(Note)]
 
 

@@ -9,7 +9,10 @@ import weakref
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from itertools import product
+from operator import eq
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from codec_records import Checked
@@ -46,22 +49,13 @@ from session import (
     select_latest,
 )
 from session.history import KeptChange, Slices
-from session.state import State
 from session.stores import MemoryStore
-
-
-class Unshown:
-    """An object whose repr fails."""
-
-    def __repr__(self) -> str:
-        raise RuntimeError
-
 
 NO_SESSION: list[dict[str, Any]] = [
     {"created_at": datetime(2024, 5, 6)},
     *({"tags": tags} for tags in ({"run": 7}, {7: "run"}, {"run": None}, {"a": "b", "c": b"d"})),
     *({"history": history} for history in (0, -3, 2.5, "3")),
-    *({"parent": "run-7"}, {"parent": Unshown()}, {"session_id": 5}),
+    *({"parent": "run-7"}, {"parent": type("Unshown", (), {"__repr__": None})()}, {"session_id": 5}),
 ]
 
 
@@ -103,12 +97,8 @@ def test_a_parent_keeps_and_lists_its_children_in_order_until_they_are_closed() 
 
 
 def test_a_child_whose_bus_refuses_it_is_not_listed() -> None:
-    class RefusingBus(InProcessEventBus):
-        def subscribe(self, event_type: Any, handler: Any, session_id: Any = None, when: Any = None) -> None:
-            raise OSError("no")
-
-    parent = Session()
-    assert words_of(OSError, Session, bus=RefusingBus(), parent=parent) == "no"
+    parent, bus = Session(), Mock(subscribe=Mock(side_effect=OSError("no")))
+    assert words_of(OSError, Session, bus=bus, parent=parent) == "no"
     assert parent.children == ()
 
 
@@ -170,6 +160,8 @@ def test_a_session_registers_what_is_registered_with_another(has_own: bool, is_s
     assert session.select_all(Count) == ((Count(1),) if has_own else ())
     session.publish(LoudPing(7))
     assert [type(each) for each in session.history()[-1].events] == [LoudPing]
+    session.publish(called(session, Note("b")))  # what its guard adds comes behind the call
+    assert session.history()[-1].events[1:] == (Note("end"),)
 
 
 async def later(*_arguments: Any) -> tuple[Any, ...]:
@@ -236,27 +228,23 @@ def test_each_event_that_is_made_of_a_commit_is_published_if_the_slice_changed(
     assert commits == [first, Commit(Note("a"), None, 3, None, None, "session", of)]
     assert heard == [Thing(first), Count(1), Thing(commits[1]), Count(3)]
     assert caplog.record_tuples == [("session.session", logging.ERROR, "announcement_failed")] * 2
-
-
-class ReturnsAList:
-    def __call__(self, slice_: tuple[Any, ...], event: Any) -> Any:
-        return [event]
-
-    def __repr__(self) -> str:
-        return "ReturnsAList()"
+    names = {(vars(each)["event"], vars(each)["error"], vars(each)["handler"]) for each in caplog.records}
+    assert names == {("Announcement", "ValueError", f"{__name__}.{fail.__qualname__}")}
 
 
 def test_what_a_reducer_raises_is_raised_on_publish_and_a_failure_on_the_bus_and_nothing_is_reduced(
     session: Session,
 ) -> None:
-    session.register_reducer(Note, ReturnsAList())
+    session.register_reducer(Note, partial(eq))
     session.register_reducer(ToolInvoked, append)
     session.register_reducer(ToolInvoked, partial(add, "name"), slice_type=str)
     (failure,) = session.bus.publish(called(session, Note("a"))).failures
     heard: list[object] = []
     session.bus.subscribe(object, heard.append)
-    message = "reducer ReturnsAList() returned list; it must return a tuple"
+    message = "reducer functools.partial(<built-in function eq>) returned bool; it must return a tuple"
     assert words_of(ReducerError, session.publish, called(session, Note("a"))) == message
+    session.register_reducer(Count, eq)
+    assert words_of(ReducerError, session.dispatch, Count(1)).startswith("reducer eq returned bool;")
     assert (type(failure.error), str(failure.error)) == (ReducerError, message)
     assert (heard, session.version) == ([], 0)
     assert [session.select_all(kind) for kind in (ToolInvoked, Note, str)] == [()] * 3
@@ -356,8 +344,11 @@ def test_a_fork_and_a_clone_have_private_slices_as_they_are_now_and_keep_them_pr
     session.dispatch(Count(1))
     for number in range(41):
         session.dispatch(Note(str(number)))
-    session.dispatch(Count(2))
-    session.dispatch(Note("last"))
+    with session.transaction() as transaction:
+        transaction.publish(called(session, Count(2)))
+        for text in ("last", "end"):
+            transaction.dispatch(Note(text))
+    assert session.history(41)[0].events[1:] == (Note("last"), Note("end"))
     for copy in (session.fork(version), session.clone()):
         assert copy.select_all(Count) == session.at(version).select_all(Count) == (Count(2),)
         before = copy.version
@@ -405,16 +396,16 @@ def test_a_commit_that_ctrl_c_cuts_short_is_in_no_history(monkeypatch: pytest.Mo
     session = note_session()
     session.publish(ToolInvoked("first", {}, None, idempotency_key="1"))
 
-    def cut_short(self: State, entry: KeptChange, before: Slices, _slices: Slices) -> None:
+    def cut_short(self: Any, entry: KeptChange, before: Slices, _slices: Slices) -> None:
         self.past.record(entry, before, self.registered)
         raise KeyboardInterrupt
 
-    for change in (
-        lambda: session.rewind(0),
-        lambda: session.publish(ToolInvoked("second", {}, None, idempotency_key="2")),
-    ):
+    cuts = {"state.State._record": cut_short, "history.Kept._index": Mock(side_effect=KeyboardInterrupt)}
+    second = ToolInvoked("second", {}, None, idempotency_key="2")
+    changes: list[Callable[[], object]] = [partial(session.rewind, 0), partial(session.publish, second)]
+    for change, (place, cut) in product(changes, cuts.items()):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(State, "_record", cut_short)
+            patch.setattr(f"session.{place}", cut)
             change()
         assert [each.version for each in session.history()] == [1]
         assert [each.version for each in session.fork().history()] == [1]
@@ -450,10 +441,8 @@ Select = Callable[[type[Any]], tuple[Any, ...]]
 
 def counts(select: Select) -> tuple[Count, ...]:
     """A view of notes and of calls."""
-    return tuple(
-        Count(len(text))
-        for text in [note.text for note in select(Note)] + [call.name for call in select(ToolInvoked)]
-    )
+    names = [note.text for note in select(Note)] + [call.name for call in select(ToolInvoked)]
+    return tuple(Count(len(name)) for name in names)
 
 
 @pytest.fixture(params=[False, True], ids=["in memory", "in a store"])

@@ -343,12 +343,6 @@ def test_every_reducer_keeps_the_laws(name: str, slice_: tuple[Row, ...], event:
     check_reducer_laws(BY_NAME[name], slice_, event)
 
 
-@given(slice_=SLICES, event=ROWS, limit=st.integers(1, 8))
-def test_keep_last_keeps_the_newest(slice_: tuple[Row, ...], event: Row, limit: int) -> None:
-    everything = [*slice_, event]
-    assert list(keep_last(limit)(slice_, event)) == everything[max(0, len(everything) - limit) :]
-
-
 @given(events=st.lists(ROWS))
 def test_one_item_for_each_key_in_order_of_first_or_of_last_sight(events: list[Row]) -> None:
     upserted, replaced = tuple[Row, ...](), tuple[Row, ...]()

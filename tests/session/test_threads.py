@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from contextvars import ContextVar
 from functools import partial
+from operator import getitem
 from time import monotonic, sleep
 from typing import Any
 
@@ -207,6 +209,9 @@ def test_lanes_that_are_held_up_keep_no_other_waiting_and_there_is_an_end_of_thr
         most = len(threads._began)
         gate.set()
         await asyncio.gather(*held)
+        async with asyncio.timeout(5):
+            while len(threads._began) > 4:
+                await asyncio.sleep(HELD_UP)
         return said, most
 
     assert asyncio.run(main()) == ("done", 32)
@@ -313,15 +318,48 @@ def test_calls_at_once_start_no_more_threads_than_work(monkeypatch: pytest.Monke
     monkeypatch.setattr("threading.Thread.start", count)
     monkeypatch.setattr(pool, "_HELD_UP", 60)
     asyncio.run(main())
-    assert len(started) == pool._AT_WORK
+    assert len(started) == min(max(os.cpu_count() or 1, 2), 4)
 
 
-def test_what_is_raised_is_raised_where_it_was_called() -> None:
-    def fail() -> None:
-        raise KeyError("no")
+def test_a_thread_without_work_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_IDLE", 0.01)
+    threads = Pool()
+    for _ in range(2):
+        thread = asyncio.run(threads.run("lane", threading.current_thread))
+        thread.join(10)
+        assert (thread.is_alive(), thread.daemon) == (False, True)
 
-    with pytest.raises(KeyError, match="no"):
-        asyncio.run(Pool().run("lane", fail))
+
+class Fatal:  # a lane that ends the first thread that takes its work
+    is_over = False
+
+    def __hash__(self) -> int:
+        if not self.is_over and threading.current_thread() is not threading.main_thread():
+            self.is_over = True
+            sys.exit()
+        return 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_call_whose_thread_ends_is_made_by_another_if_it_was_not_begun_and_else_refused() -> None:
+    threads, made = Pool(), list[str]()
+
+    async def main() -> None:
+        for _ in range(5):  # more than there are threads
+            await threads.run(Fatal(), partial(made.append, "made"))
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(StoreError) as refused:
+            patch.setattr(pool, "monotonic", sys.exit)
+            await threads.run("lane", partial(made.append, "never"))
+        assert (str(refused.value), refused.value.outcome) == (
+            "the thread that did this has ended, as without memory: look whether it was done",
+            "unknown",
+        )
+        with pytest.raises(KeyError, match=r"^'no'$"):
+            await threads.run("lane", partial(getitem, {}, "no"))
+        await threads.run("lane", partial(made.append, "last"))
+
+    asyncio.run(main())
+    assert made == ["made"] * 5 + ["last"]
 
 
 @pytest.mark.interrupting

@@ -258,20 +258,16 @@ def test_what_a_guard_publishes_is_gone_where_the_event_is_refused() -> None:
     assert (len(heard), texts(session)) == (1, ["kept", "value"])
 
 
-class BrokenBus(InProcessEventBus):
-    def __init__(self, error: BaseException) -> None:
-        super().__init__()
-        self.error = error
-
-    def publish(self, event: object) -> PublishResult:
-        raise self.error
-
-
 def test_a_bus_with_a_publish_of_its_own_that_raises_undoes_nothing_and_is_logged_without_its_text(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     error = OnPurposeError("the secret")
-    session = Session(bus=BrokenBus(error))
+
+    class BrokenBus(InProcessEventBus):
+        def publish(self, event: object) -> PublishResult:
+            raise error
+
+    session = Session(bus=BrokenBus())
     with caplog.at_level(logging.DEBUG), session.transaction() as transaction:
         transaction.publish(ping(session, 1))
         transaction.publish(ping(session, 2))
@@ -284,7 +280,7 @@ def test_a_bus_with_a_publish_of_its_own_that_raises_undoes_nothing_and_is_logge
     assert caplog.record_tuples == [("session.session", logging.ERROR, "bus_failed")] * 2
     for record in caplog.records:
         assert (vars(record)["event"], vars(record)["error"]) == ("Ping", "OnPurposeError")
-        assert vars(record)["handler"] == f"{__name__}.BrokenBus.publish"
+        assert vars(record)["handler"] == f"{__name__}.{publish.__qualname__}"
         assert (record.exc_info, record.exc_text, record.stack_info) == (None, None, None)
         assert "secret" not in repr(vars(record))
 

@@ -193,6 +193,7 @@ def test_memory_that_runs_out_behind_a_commit_does_not_hide_the_change(
     monkeypatch.setattr(store, "_commit", commit_and_fail)
     with pytest.raises(MemoryError):
         session.dispatch(Note("first"))
+    assert session.select_all(Note) == (Note("first"),)
     assert call(session, *PLAN).message == (
         "It is not known whether planning_setup_plan took effect. Check before you call it again."
     )

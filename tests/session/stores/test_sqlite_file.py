@@ -423,6 +423,10 @@ PLACES = (
     "host='h' port=5432 dbname='d' password='se cret'",
     "hostaddr=1.2.3.4 host=h dbname=d",
     *("host=h dbname='a b'", "host=h dbname=d more", "dbname=d"),
+    "postgresql://me:s@cret@db:5433/plans-1.0",
+    "postgresql://db/plans?user=me&password=a@secret",
+    *("postgresql://db:5432,%2Frun%2Fpg/plans", "dbname=postgresql://me:secret@db/plans"),
+    "host=/run/pg port=5433 password='a \\'secret' dbname=plans",
 )
 
 

@@ -358,6 +358,14 @@ def test_a_watch_reads_what_is_not_registered_as_its_fields(place: Place) -> Non
     (change,) = place.open().watch("run-7", after=0, timeout=0)
     fields = {"value": ({"text": "x"}, {"of": [{"text": "y"}]})}
     assert change.events == (Unread("session_records:Thing", fields),)
+    call(session, *PLAN, idempotency_key="k")
+    there = Session(session_id="run-7", store=place.open())
+    assert type(getattr(there.find_call("k"), "value", None)) is Unread
+    there.register_reducer(Thing, append)
+    assert refused(partial(there.select_latest, Thing)) == (
+        "version 1: .value[0]: 'session_records:Note' is unknown here: import its module and register a "
+        "reducer for it, or pass the class to session.register_types"
+    )
 
 
 def test_a_watch_ends_by_close_from_another_thread(place: Place) -> None:

@@ -342,21 +342,21 @@ class Fatal:  # a lane that ends the first thread that takes its work
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_call_whose_thread_ends_is_made_by_another_if_it_was_not_begun_and_else_refused() -> None:
-    threads, made = Pool(), list[str]()
+    threads, fresh, made = Pool(), Pool(), list[str]()
 
     async def main() -> None:
         for _ in range(5):  # more than there are threads
             await threads.run(Fatal(), partial(made.append, "made"))
         with pytest.MonkeyPatch.context() as patch, pytest.raises(StoreError) as refused:
             patch.setattr(pool, "monotonic", sys.exit)
-            await threads.run("lane", partial(made.append, "never"))
+            await fresh.run("lane", partial(made.append, "never"))
         assert (str(refused.value), refused.value.outcome) == (
             "the thread that did this has ended, as without memory: look whether it was done",
             "unknown",
         )
         with pytest.raises(KeyError, match=r"^'no'$"):
-            await threads.run("lane", partial(getitem, {}, "no"))
-        await threads.run("lane", partial(made.append, "last"))
+            await fresh.run("lane", partial(getitem, {}, "no"))
+        await fresh.run("lane", partial(made.append, "last"))
 
     asyncio.run(main())
     assert made == ["made"] * 5 + ["last"]

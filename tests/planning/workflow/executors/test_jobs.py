@@ -36,6 +36,7 @@ from session import Session
 DEFINE = "define its function at the top of a module, give it plain values, or run it without an executor"
 Executors = dict[str, Executor | None]
 GIVEN_UP = "timed out; call it again, or continue without it"
+LOST = "the worker that ran {} died while it ran; the executor is broken, resume with another"
 
 
 def carried(called: Any, inputs: dict[str, Any] | None = None, executor: Executor | None = None) -> Any:
@@ -201,6 +202,7 @@ class Failing(Executor):
         (LookupError("no such module"), 5, "the executor could not run add (no such module)", "not_sent"),
         (TimeoutError(), 5, f"add took longer than 5 s and {GIVEN_UP}", "timeout"),
         (TimeoutError(), None, f"add took longer and {GIVEN_UP}", "timeout"),
+        (BrokenExecutor(), None, LOST.format("add"), "worker_lost"),
     ],
 )
 def test_a_failed_future_is_an_error(
@@ -298,8 +300,7 @@ def test_a_broken_pool_leaves_the_rest_for_another(kept: Executors, tmp_path: Pa
     with spawned(1) as pool:
         broken = run_workflow(steps, capabilities, executor=pool, max_parallel=1)
     assert (broken.status, broken.outputs) == ("failed", {"1": "noted", "2": "noted"})
-    lost = "the worker that ran die_first died while it ran; the executor is broken, resume with another"
-    assert broken.errors["3"] == failure(lost, "worker_lost")
+    assert broken.errors["3"] == failure(LOST.format("die_first"), "worker_lost")
     assert "add was not run: the executor takes no jobs" in broken.errors["4"].message
     session = restored(broken.session)
     whole = run_workflow(steps, capabilities, executor=kept["processes"], session=session)
@@ -308,20 +309,6 @@ def test_a_broken_pool_leaves_the_rest_for_another(kept: Executors, tmp_path: Pa
 
 
 # Executors that refuse
-
-
-class Broken(Executor):
-    def submit(self, *_: Any, **__: Any) -> Future[Any]:
-        future = Future[Any]()
-        future.set_exception(BrokenExecutor())
-        return future
-
-
-def test_what_ran_when_an_executor_broke_is_lost() -> None:
-    steps = flow(step("1", "add", inputs={"a": 1, "b": 2}))
-    result = run_workflow(steps, capable(tools.add), executor=Broken())
-    lost = "the worker that ran add died while it ran; the executor is broken, resume with another"
-    assert result.errors == {"1": failure(lost, "worker_lost")}
 
 
 @pytest.mark.parametrize("make", [ThreadPoolExecutor, processes], ids=["threads", "processes"])

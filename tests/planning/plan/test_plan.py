@@ -422,14 +422,9 @@ def test_the_text_table_has_the_limits_of_the_code() -> None:
             return [name, f"at most {rule.limit}", "several" if rule.multiline else "one", "`None`"]
         return [name, f"1 to {rule.limit}", "several" if rule.multiline else "one", "refused"]
 
-    assert table("Text") == [
-        ["text", "characters", "lines", "blank"],
-        row("objective", OBJECTIVE),
-        row("title", TITLE),
-        row("details", DETAILS),
-        row("note", NOTE),
-        row("step_id", STEP_ID),
-    ]
+    rules = {"objective": OBJECTIVE, "title": TITLE, "details": DETAILS, "note": NOTE, "step_id": STEP_ID}
+    head = ["text", "characters", "lines", "blank"]
+    assert table("Text") == [head, *(row(*each) for each in rules.items())]
 
 
 def test_the_tools_table_has_the_tools_and_commands_of_the_code() -> None:

@@ -174,13 +174,8 @@ def test_each_snapshot_is_a_readable_file_that_mirrors_its_test(tmp_path: Path) 
     assert "15 snapshots generated" in run_tests(tmp_path, "--snapshot-update")
     for layout in LAYOUTS:
         folder = tmp_path / "snapshots" / Path(layout.removeprefix("tests/")).with_suffix("")
-        assert sorted(path.name for path in folder.iterdir()) == [
-            "test_copy.md",
-            "test_definitions.json",
-            "test_plan.json",
-            "test_plan.md",
-            "test_text.txt",
-        ]
+        names = "test_copy.md test_definitions.json test_plan.json test_plan.md test_text.txt"
+        assert sorted(path.name for path in folder.iterdir()) == names.split()
         assert (folder / "test_copy.md").read_text().startswith("## 1. Planning\n")
         assert (folder / "test_plan.md").read_text() == (
             "Fix it (active, 1 of 1 done)\nS001 done: Find it\n  - Here\n"

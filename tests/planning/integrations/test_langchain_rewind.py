@@ -66,10 +66,6 @@ def plan_of(messages: list[Any]) -> str:
     )
 
 
-def reminder_in(request: list[BaseMessage]) -> str:
-    return added_to(str(request[-1].content))
-
-
 @pytest.mark.parametrize("is_async", [False, True])
 def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(session: Session, is_async: bool) -> None:
     agent, model = agent_of(session)
@@ -85,7 +81,7 @@ def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(session: Session,
         else:
             agent.invoke(None, checkpoint.config)
         for request in model.requests:
-            assert reminder_in(request) == plan_of(request)
+            assert added_to(str(request[-1].content)) == plan_of(request)
         if checkpoint.next:
             assert text_of(session) == plan_of(agent.get_state(A).values["messages"])
 

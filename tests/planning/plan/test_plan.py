@@ -227,15 +227,11 @@ MAY_CHANGE: dict[type[Any], tuple[set[str], set[str]]] = {
 }
 
 
-def draw_command(data: st.DataObject, plan: Plan | None) -> Command:
-    return data.draw(commands(plan).filter(lambda command: type(command) is not ReadPlan))
-
-
 @given(st.data(), st.none() | any_plans())
 def test_a_reducer_is_pure_keeps_to_the_table_and_changes_what_its_command_names_alone(
     data: st.DataObject, plan: Plan | None
 ) -> None:
-    command = draw_command(data, plan)
+    command = data.draw(commands(plan).filter(lambda command: type(command) is not ReadPlan))
     twin_plan, twin_command = copy.deepcopy(plan), copy.deepcopy(command)
     after = reduced(plan, command)
     assert (plan, command) == (twin_plan, twin_command)

@@ -35,14 +35,7 @@ from session import Session, SessionEvent, StoreError, ToolFailed, ToolInvoked, 
 from session.bus import InProcessEventBus
 from session.stores import MemoryStore, SqliteStore
 
-NAMES = [
-    "planning_setup_plan",
-    "planning_add_step",
-    "planning_update_step",
-    "planning_mark_step",
-    "planning_clear_plan",
-    "planning_read_plan",
-]
+NAMES = ["setup_plan", "add_step", "update_step", "mark_step", "clear_plan", "read_plan"]
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -52,7 +45,7 @@ def test_the_worked_examples_are_one_conversation_that_runs_as_told_in_the_calle
 ) -> None:
     toolbox, threads = Toolbox(section.tools(), session=session, timeout=timeout), set[int]()
     session.bus.subscribe(ToolInvoked, lambda _event: threads.add(threading.get_ident()))
-    assert [*toolbox.tools] == NAMES
+    assert [*toolbox.tools] == [f"planning_{name}" for name in NAMES]
     for tool in toolbox.tools.values():
         ((arguments, message),) = ((each.arguments, each.message) for each in tool.examples)
         box = toolbox

@@ -139,12 +139,8 @@ def test_no_module_imports_a_name_from_a_package_that_it_is_in() -> None:
 
 def test_the_core_has_four_requirements() -> None:
     core = [need for need in requires("session-planning") or () if "extra ==" not in need]
-    assert sorted(need.partition(">")[0] for need in core) == [
-        "attrs",
-        "jsonschema-rs",
-        "pydantic",
-        "typing-extensions",
-    ]
+    names = sorted(need.partition(">")[0] for need in core)
+    assert names == ["attrs", "jsonschema-rs", "pydantic", "typing-extensions"]
 
 
 def test_tests_mirror_the_rooms() -> None:

@@ -22,16 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive_plan import SHOP, Call, NaivePlan, plan_of, play_in_process, reference, rows_of, toolbox_of, turns
-from planning import (
-    AddStep,
-    ClearPlan,
-    MarkStep,
-    NewPlanStep,
-    ReadPlan,
-    SetupPlan,
-    ToolValidationError,
-    UpdateStep,
-)
+from planning import NewPlanStep, ToolValidationError
+from planning.suite.tools import planning_tools
 from session import Session, Snapshot
 from session.stores import SqliteStore
 
@@ -39,14 +31,7 @@ Turns = list[list[Call]]
 Answers = list[tuple[bool, str]]
 """Whether each call was accepted, and the text that the model reads."""
 EXAMPLES = settings().max_examples
-COMMANDS: dict[str, Any] = {
-    "planning_setup_plan": SetupPlan,
-    "planning_add_step": AddStep,
-    "planning_update_step": UpdateStep,
-    "planning_mark_step": MarkStep,
-    "planning_clear_plan": ClearPlan,
-    "planning_read_plan": ReadPlan,
-}
+COMMANDS: dict[str, Any] = {tool.name: tool.parameters for tool in planning_tools(Session())}
 
 
 # Doors of one's own loop: each takes the turns and a folder

@@ -45,14 +45,7 @@ from langgraph.types import Command
 from pydantic import BaseModel
 from syrupy.assertion import SnapshotAssertion
 
-from planning import (
-    ApprovePlan,
-    ClearPlan,
-    PlanningToolsSection,
-    PlanPolicy,
-    RejectPlan,
-    UpdateStep,
-)
+from planning import ApprovePlan, ClearPlan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
 from planning.integrations.langchain import PlanningMiddleware
 from planning.plan.facts import EvidenceCall, PlanFacts
 from session import Session, ToolInvoked, select_all

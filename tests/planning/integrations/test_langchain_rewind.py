@@ -66,10 +66,6 @@ def plan_of(messages: list[Any]) -> str:
     )
 
 
-def reminder_in(request: list[BaseMessage]) -> str:
-    return added_to(str(request[-1].content))
-
-
 @pytest.mark.parametrize("is_async", [False, True])
 def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(session: Session, is_async: bool) -> None:
     agent, model = agent_of(session)
@@ -85,7 +81,7 @@ def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(session: Session,
         else:
             agent.invoke(None, checkpoint.config)
         for request in model.requests:
-            assert reminder_in(request) == plan_of(request)
+            assert added_to(str(request[-1].content)) == plan_of(request)
         if checkpoint.next:
             assert text_of(session) == plan_of(agent.get_state(A).values["messages"])
 
@@ -259,25 +255,6 @@ def test_two_agents_that_one_turn_delegates_to_keep_each_others_work(
         )
 
 
-def test_a_run_that_was_cut_short_has_not_its_work_undone_by_the_next() -> None:
-    session, failures = planned().session, [RuntimeError("the line is cut")]
-
-    def play(messages: list[BaseMessage]) -> AIMessage:
-        done = sum(isinstance(each, ToolMessage) for each in messages)
-        if done == 1 and failures:
-            raise failures.pop()
-        return calls(mark("S001")) if not done else said()
-
-    agent = worker(session, play, checkpointer=InMemorySaver())
-    for durability in ("exit", "async"):
-        with pytest.raises(RuntimeError, match=r"^the line is cut\n"):
-            agent.invoke(asked(), A, durability=durability)
-        failures.append(RuntimeError("the line is cut"))
-    failures.clear()
-    agent.invoke(asked("Again"), A)
-    assert (statuses(session), rewinds(session)) == (["done", "pending"], 0)
-
-
 def test_a_node_that_is_tried_again_keeps_what_was_done() -> None:
     session, failures = planned().session, [ConnectionError("the line is cut")]
     agent = worker(session, marking("S001"))
@@ -350,18 +327,6 @@ def test_a_session_that_is_opened_for_each_call_is_not_rewound_behind_an_agent_t
     session = opens()
     assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
     assert result["planning"]["version"] == session.version
-
-
-@pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
-def test_agents_in_nodes_side_by_side_keep_each_others_work(kept: str) -> None:
-    session, meet = planned().session, Barrier(2)
-    builder = StateGraph(PlanningState)
-    for number in (1, 2):
-        builder.add_node(f"w{number}", worker(session, marking(f"S00{number}", meet)))
-        builder.add_edge(START, f"w{number}")
-    graph: Any = builder.compile(checkpointer=saver_of(kept))
-    graph.invoke(asked(), A)
-    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
 
 
 @pytest.mark.parametrize("threads", [("T", "T"), ("T", "U")])

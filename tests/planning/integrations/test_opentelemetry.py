@@ -191,11 +191,8 @@ def test_the_spans_of_a_thousand_runs_are_open_at_once() -> None:
 def test_a_bus_of_the_host_is_enough() -> None:
     class Bus:
         def __init__(self) -> None:
-            self.inner = inner = InProcessEventBus()
-            self.unsubscribe, self.publish = inner.unsubscribe, inner.publish
-
-        def subscribe(self, event_type: Any, handler: Any) -> None:
-            self.inner.subscribe(event_type, handler)
+            inner = InProcessEventBus()
+            self.subscribe, self.unsubscribe, self.publish = inner.subscribe, inner.unsubscribe, inner.publish
 
     session = Session(bus=Bus())
     register_plan(session)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import Annotated, Any
 
 import pytest
@@ -52,15 +51,11 @@ TOOLS: dict[str, Callable[[], Any]] = {
 }
 
 
-def given_to(needs: str, tools: list[Any]) -> object:
-    return maker(needs)(Session(), tools=tools)
-
-
 ENTRIES: dict[str, Callable[[list[Any]], object]] = {
     "ToolRegistry": ToolRegistry,
     "openai.tools": openai.tools,
     "tool_definitions": lambda tools: tool_definitions("openai", tools=tools),
-    **{needs: partial(given_to, needs) for needs in MADE},
+    **{needs: lambda tools, needs=needs: maker(needs)(Session(), tools=tools) for needs in MADE},  # type: ignore[misc]  # needs has a default
     "mcp": lambda tools: pytest.importorskip("planning.integrations.mcp").build_server(tools),
 }
 

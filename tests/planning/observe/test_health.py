@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from page_data import BEGAN, recorded
+from policy_cases import Agent
 from syrupy.assertion import SnapshotAssertion
 
 from laws import work_of
-from planning import ApprovePlan, Plan, PlanningToolsSection, PlanPolicy, PlanStep, RejectPlan, Toolbox
+from planning import Plan, PlanPolicy, PlanStep, RejectPlan
 from planning.observe.family import family_progress
 from planning.observe.health import QUIET, Health, health_of
 from planning.plan.commands import MarkStep, NewPlanStep, SetupPlan
@@ -73,24 +74,20 @@ PLANS: list[tuple[Session, str]] = [
 
 
 def test_what_waits_for_approval_says_so_until_it_is_decided() -> None:
-    session = Session()
-    tools = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True)).tools()
-    toolbox = Toolbox(tools, session=session)
-    setup = {"objective": "Open the shop", "initial_steps": ["Rent a room"]}
-    toolbox.call("planning_setup_plan", setup)
+    agent = Agent(PlanPolicy(approval=True)).plans("Rent a room", is_approved=False)
+    session = agent.session
     assert health(session) == "waiting 0/1 S001"
     assert health(session, NOW + 9 * QUIET) == "waiting 0/1 S001"
     session.dispatch(RejectPlan("It is too dear"))
     assert health(session) == "working 0/1 S001 The plan was rejected: It is too dear"
-    toolbox.call("planning_setup_plan", setup)
-    session.dispatch(ApprovePlan())
+    agent.plans("Rent a room")
     assert health(session) == "working 0/1 S001"
-    toolbox.call("planning_add_step", {"steps": ["Paint it"]})
+    agent.call("add_step", steps=["Paint it"])
     assert health(session) == "waiting 0/2 S001"
     found = health_of(session, NOW)
     assert found is not None
     shown = (found.objective, found.title, found.label)
-    assert shown == ("Open the shop", "Rent a room", "waiting for approval")
+    assert shown == ("Ship it", "Rent a room", "waiting for approval")
     for step_id in ("S001", "S002"):
         session.dispatch(MarkStep(step_id, "blocked"))
     assert health(session) == "waiting 0/2 S001 S001 is blocked"

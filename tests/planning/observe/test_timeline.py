@@ -214,37 +214,33 @@ TWO = Plan("Fix it", "active", THREE.steps[1:])
 OTHER = Plan("Else", "active", (PlanStep("S001", "Other", None, "pending", ()),))
 DEPENDS = {"S003": ("S001", "S002"), "S002": ("S001",)}
 REJECTED = {"approval": "rejected", "reason": "too long"}
-CASES: list[tuple[dict[str, Any], dict[str, Any], Plan, list[str]]] = [
-    ({}, {}, THREE, []),
-    ({}, {"calls": 7, "highest": 3, "began": {"S001": 2}, "asked": 1}, THREE, []),
-    ({}, {"proofs": {"S001": REPORTED}}, THREE, ["S001 reported with C4 (run_tests)."]),
-    ({"proofs": {"S001": REPORTED}}, {"proofs": {"S001": REPORTED, "S002": VERIFIED}}, THREE,
-     ["S002 verified with all green, C5."]),
-    ({"proofs": {"S001": REPORTED}}, {}, THREE, []),
-    ({}, {"depends_on": DEPENDS}, THREE, ["S002 depends on S001.", "S003 depends on S001 to S002."]),
-    ({"depends_on": {**DEPENDS, "S001": ("S009",)}}, {"depends_on": {"S003": ("S002",)}}, TWO,
-     ["S002 no longer depends on S001.", "S003 no longer depends on S001."]),
-    ({"depends_on": {"S001": ("S002",)}}, {"depends_on": {"S001": ("S002",)}}, THREE, []),
-    ({"depends_on": {"S003": ("S001",)}, "approval": "approved"}, {"calls": 1}, OTHER, []),
-    ({}, {"approval": "waiting"}, THREE, ["The plan waits for approval."]),
-    ({"approval": "waiting"}, {"approval": "approved"}, THREE, ["The host approved the plan."]),
-    ({"approval": "waiting"}, REJECTED, THREE, ["The host rejected the plan: too long"]),
-    (REJECTED, {**REJECTED, "reason": "too short"}, THREE, ["The host rejected the plan: too short"]),
-    ({"approval": "approved"}, {"approval": "approved", "waiting": ("S003",)}, THREE,
-     ["S003 waits for approval."]),
-    ({"approval": "approved", "waiting": ("S001", "S002", "S003")}, {"approval": "approved"}, TWO,
-     ["The host approved S002 to S003."]),
-    ({}, {"is_noticed": True}, THREE, ["The agent was reminded that the plan has not changed."]),
-    ({}, {"proofs": {f"S{n:03}": REPORTED for n in range(1, 11)}}, THREE,
-     [*(f"S{n:03} reported with C4 (run_tests)." for n in range(1, 9)), "And 2 more."]),
-]  # fmt: skip
+CASES: list[tuple[dict[str, Any], dict[str, Any], Plan]] = [
+    ({}, {}, THREE),
+    ({}, {"calls": 7, "highest": 3, "began": {"S001": 2}, "asked": 1}, THREE),
+    ({}, {"proofs": {"S001": REPORTED}}, THREE),
+    ({"proofs": {"S001": REPORTED}}, {"proofs": {"S001": REPORTED, "S002": VERIFIED}}, THREE),
+    ({"proofs": {"S001": REPORTED}}, {}, THREE),
+    ({}, {"depends_on": DEPENDS}, THREE),
+    ({"depends_on": {**DEPENDS, "S001": ("S009",)}}, {"depends_on": {"S003": ("S002",)}}, TWO),
+    ({"depends_on": {"S001": ("S002",)}}, {"depends_on": {"S001": ("S002",)}}, THREE),
+    ({"depends_on": {"S003": ("S001",)}, "approval": "approved"}, {"calls": 1}, OTHER),
+    ({}, {"approval": "waiting"}, THREE),
+    ({"approval": "waiting"}, {"approval": "approved"}, THREE),
+    ({"approval": "waiting"}, REJECTED, THREE),
+    (REJECTED, {**REJECTED, "reason": "too short"}, THREE),
+    ({"approval": "approved"}, {"approval": "approved", "waiting": ("S003",)}, THREE),
+    ({"approval": "approved", "waiting": ("S001", "S002", "S003")}, {"approval": "approved"}, TWO),
+    ({}, {"is_noticed": True}, THREE),
+    ({}, {"proofs": {f"S{n:03}": REPORTED for n in range(1, 11)}}, THREE),
+]
 
 
-@pytest.mark.parametrize(("before", "after", "plan", "words"), CASES)
-def test_a_difference_is_said_in_sentences(
-    before: dict[str, Any], after: dict[str, Any], plan: Plan, words: list[str]
-) -> None:
-    assert facts_words(PlanFacts(**before), PlanFacts(**after), diff_plans(THREE, plan)) == words
+def test_a_difference_is_said_in_sentences(snapshot: SnapshotAssertion) -> None:
+    said = ""
+    for before, after, plan in CASES:
+        words = facts_words(PlanFacts(**before), PlanFacts(**after), diff_plans(THREE, plan))
+        said += "\n    ".join([f"{before} then {after}", *words]) + "\n"
+    assert said == snapshot
 
 
 def test_the_page_has_the_same_as_fields(snapshot: SnapshotAssertion) -> None:
@@ -268,32 +264,26 @@ def result(message: str, **more: Any) -> ToolResult:
     return ToolResult(True, message, None, None, None, 0.5, **more)
 
 
-@pytest.mark.parametrize(
-    ("event", "shown"),
-    [
-        (ToolInvoked("search", {"q": "a", "x": None}, FOUND),
-         {"name": "search", "ms": 12.35, "arguments": '{"q":"a"}', "message": "found", "characters": 14}),
-        (ToolInvoked("search", {}, "found"),
-         {"name": "search", "arguments": "{}", "message": "found", "characters": 7}),
-        (ToolInvoked("search", "all", {"n": 1, "m": None}),
-         {"name": "search", "arguments": "all", "message": '{"n":1}', "characters": 10}),
-        (ToolInvoked("search", None, None), {"name": "search", "characters": 0}),
-        (ToolInvoked("search", {"q": "a"}, result("found", is_private=True)),
-         {"name": "search", "ms": 500.0, "private": True}),
-        (ToolFailed("search", NOT_CALLED),
-         {"name": "search", "error": "tool", "message": "Refused, nothing changed. no", "characters": 28}),
-        (ToolFailed("search", "it broke"),
-         {"name": "search", "error": "tool", "message": "it broke", "characters": 8}),
-        (ToolInvoked("planning_mark_step", MARK, result("S001 done."), MARK),
-         {"name": "planning_mark_step", "ms": 500.0, "characters": 44}),
-    ],
-)  # fmt: skip
-def test_a_call_is_shown_with_what_it_got_and_said(event: Any, shown: dict[str, Any]) -> None:
+CALLS: list[ToolInvoked | ToolFailed] = [
+    ToolInvoked("search", {"q": "a", "x": None}, FOUND),
+    ToolInvoked("search", {}, "found"),
+    ToolInvoked("search", "all", {"n": 1, "m": None}),
+    ToolInvoked("search", None, None),
+    ToolInvoked("search", {"q": "a"}, result("found", is_private=True)),
+    ToolFailed("search", NOT_CALLED),
+    ToolFailed("search", "it broke"),
+    ToolInvoked("planning_mark_step", MARK, result("S001 done."), MARK),
+]
+
+
+def test_a_call_is_shown_with_what_it_got_and_said(snapshot: SnapshotAssertion) -> None:
     session = Session()
-    session.dispatch(event)
-    (change,) = session.history()
-    assert calls_of(change) == [shown]
-    assert calls_of(change, is_timed=False) == [{name: each for name, each in shown.items() if name != "ms"}]
+    for event in CALLS:
+        session.dispatch(event)
+    shown = [call for change in session.history() for call in calls_of(change)]
+    assert "\n".join(map(str, shown)) == snapshot
+    untimed = [{name: each for name, each in call.items() if name != "ms"} for call in shown]
+    assert [each for change in session.history() for each in calls_of(change, is_timed=False)] == untimed
 
 
 def test_only_the_characters_of_planning_calls_are_counted() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from policy_cases import Agent
 from syrupy.assertion import SnapshotAssertion
 
 from laws import work_of
@@ -257,23 +258,15 @@ def _texts(text: str) -> list[str]:
     news.append(diff_plans(replace(plan, steps=(steps[0], replace(steps[1], title="Old"))), plan))
     news.append(diff_plans(plan, replace(plan, steps=(steps[0], replace(steps[1], notes=("A note", text))))))
     done = MarkStep("S001", "done")
+    agent = Agent(PlanPolicy(text="unicode"))
+    agent.call("setup_plan", objective=text, initial_steps=[{"title": text, "details": "Details"}])
     return [
         plan_text(plan),
         *(reply(command, plan) for command in (done, MarkSteps((done,)), SetupPlan(text, ()))),
         reply(done, blocked),
         *map(str, news),
-        _reminder(text),
+        agent.section.reminder(),
     ]
-
-
-def _reminder(text: str) -> str:
-    session = Session()
-    section = PlanningToolsSection(session=session, policy=PlanPolicy(text="unicode"))
-    box = Toolbox(section.tools(), session=session)
-    box.invoke(
-        "planning_setup_plan", {"objective": text, "initial_steps": [{"title": text, "details": "Details"}]}
-    )
-    return section.reminder()
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS + HIDDEN)

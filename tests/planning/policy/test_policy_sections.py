@@ -183,16 +183,6 @@ def test_a_toolbox_without_the_session_is_not_held() -> None:
 # Calls that began before their step
 
 
-def test_a_call_before_the_first_plan_is_no_evidence_whoever_makes_the_plan(session: Session) -> None:
-    agent = Agent(PlanPolicy(evidence="required"), session)
-    agent.call("work")
-    session.dispatch(SetupPlan("The host's", (NewPlanStep("A"),)))
-    assert agent.mark(1, "done", "C1") == (
-        "Refused, nothing changed. C1 (work) was made before S001 began; call a tool that does the work of "
-        "S001 first"
-    )
-
-
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_call_that_began_before_its_step_is_no_evidence(session: Session, *, is_async: bool) -> None:
     agent = Agent(PlanPolicy(evidence="required"), session).plans("A", "B")

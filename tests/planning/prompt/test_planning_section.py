@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 import pytest
+from policy_cases import Agent
 from syrupy.assertion import SnapshotAssertion
 
-from planning import ApprovePlan, PlanningStrategy, PlanningToolsSection, PlanPolicy, Toolbox
+from planning import PlanningStrategy, PlanningToolsSection, PlanPolicy, Toolbox
 from planning.plan.text import NOTE, OBJECTIVE, TITLE
 from planning.prompt import MarkdownSection, Prompt, PromptRenderError, RenderedPrompt, Section
 from planning.prompt.planning_section import section_body
@@ -161,19 +162,10 @@ def test_the_reminder_is_the_live_plan_while_it_is_active(
     assert section.reminder() == ""
 
 
-def test_the_reminder_shows_what_each_step_waits_for(session: Session) -> None:
-    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True, dependencies=True))
-    toolbox = Toolbox(section.tools(), session=session)
-    steps = ["a", {"title": "b", "depends_on": [1]}]
-    toolbox.call("planning_setup_plan", {"objective": "o", "initial_steps": steps})
-    session.dispatch(ApprovePlan())
-    toolbox.call("planning_add_step", {"steps": ["c"]})
-    assert section.reminder().splitlines()[1:] == [
-        "S001 pending: a",
-        "S002 pending, after S001: b",
-        "S003 pending, waits for approval: c",
-    ]
-    assert toolbox.call("planning_read_plan").message == section.reminder()
+def test_the_reminder_shows_what_each_step_waits_for(snapshot: SnapshotAssertion) -> None:
+    agent = Agent(PlanPolicy(approval=True, dependencies=True)).plans("a", {"title": "b", "depends_on": [1]})
+    agent.call("add_step", steps=["c"])
+    assert agent.call("read_plan") == agent.section.reminder() == snapshot
 
 
 # Prompts: sections numbered into one text, with their parameters and tools

@@ -19,7 +19,7 @@ from planning.suite.approval import decide_approval
 from planning.suite.events import FrameworkChange, PlanChanged, framework, last_change
 from planning.testing.strategies import commands
 from planning.tools.context import AGENT
-from session import EventBus, InProcessEventBus, Session, ToolInvoked
+from session import EventBus, Session, ToolInvoked
 
 
 def planned(bus: EventBus | None = None) -> tuple[Session, Toolbox, list[PlanChanged]]:
@@ -54,38 +54,21 @@ def test_a_tool_call_that_changes_the_plan_is_announced_once_after_its_event_and
     assert [type(event) for event in session.history()[0].events] == [ToolInvoked]
 
 
-def test_a_bus_that_cannot_say_who_listens_is_told() -> None:
-    class Bus:
-        def __init__(self) -> None:
-            inner = InProcessEventBus()
-            self.subscribe, self.unsubscribe, self.publish = inner.subscribe, inner.unsubscribe, inner.publish
-
-    _session, toolbox, heard = planned(Bus())
-    toolbox.invoke("planning_setup_plan", SETUP)
-    assert [str(event.diff) for event in heard] == ["New plan: Fix the login bug. Added S001, S002."]
-
-
-def test_every_other_way_is_announced_too() -> None:
+def test_every_other_way_is_announced_too(snapshot: SnapshotAssertion) -> None:
     session, toolbox, heard = planned()
     toolbox.invoke("planning_setup_plan", SETUP)
-    snapshot = session.snapshot()
+    before = session.snapshot()
     session.dispatch(AddStep((NewPlanStep("Ship it"),)))
     with session.transaction(actor="host", call_id="call-7") as transaction:
         transaction.dispatch(MarkStep("S001", "done"))
         transaction.dispatch(MarkStep("S002", "done"))
-    session.rollback(snapshot)
+    session.rollback(before)
     session.rewind(2, actor="host")
     command = MarkStep("S003", "blocked")
     session.bus.publish(ToolInvoked("mark", None, None, command, session_id=session.session_id))
     session.reset()
-    assert [(event.version, str(event.diff), event.actor, event.call_id) for event in heard[1:]] == [
-        (2, "Added S003.", None, None),
-        (3, "S001, S002 done.", "host", "call-7"),
-        (4, "S001, S002 pending. S003 was removed.", None, None),
-        (5, "Added S003.", "host", None),
-        (6, "S003 blocked.", None, None),
-        (7, "Plan removed.", None, None),
-    ]
+    told = [f"{event.version}, {event.actor}, {event.call_id}: {event.diff}" for event in heard[1:]]
+    assert "\n".join(told) == snapshot
 
 
 # An event that a host puts on the bus by hand, with a command as its value

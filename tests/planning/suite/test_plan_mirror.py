@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planning import MarkStep, NewPlanStep, Plan, PlanStep, SetupPlan, ToolError
+from planning import NewPlanStep, Plan, PlanStep, SetupPlan, ToolError
 from planning.plan.commands import MarkSteps
 from planning.suite.mirror import PlanMirror, shows
 from session import Session
@@ -37,28 +37,11 @@ def finished(mirror: PlanMirror, session: Session) -> bool:
         return mirror.finish(transaction)
 
 
-@pytest.mark.parametrize(
-    "there",
-    [
-        None,
-        Plan("Ship it", "abandoned"),
-        Plan("Something else", "completed"),
-        Plan("Ship it", "active", (PlanStep("S001", "Pack", "step a", "done"), SHOWN.steps[1])),
-    ],
-    ids=["no plan", "an abandoned plan", "a completed plan", "the plan of an earlier run"],
-)
-def test_new_work_sets_its_plan_up(there: Plan | None, mirror: PlanMirror, session: Session) -> None:
-    assert (session.select_all(Plan), session.version, mirror.plan, mirror.problem) == ((), 0, None, None)
-    if there is not None:
-        session.dispatch(there)
-    assert begin(mirror, session)
-    assert (session.select_all(Plan), mirror.plan) == ((SHOWN,), SHOWN)
-
-
 @pytest.mark.parametrize("is_new", [True, False])
 def test_an_active_plan_of_other_work_is_left_alone_unless_it_may_be_replaced(
     is_new: bool, mirror: PlanMirror, session: Session
 ) -> None:
+    assert (session.select_all(Plan), mirror.plan, mirror.problem) == ((), None, None)
     session.dispatch(OTHER)
     asked: list[Plan] = []
 
@@ -73,48 +56,6 @@ def test_an_active_plan_of_other_work_is_left_alone_unless_it_may_be_replaced(
     assert (marked(mirror, session), mirror.problem) == (False, foreign)
     assert begin(mirror, session, may_replace=True, is_new=is_new)
     assert (session.select_all(Plan), mirror.problem) == ((SHOWN,), None)
-
-
-def test_work_that_resumes_keeps_the_plan_that_shows_it(mirror: PlanMirror, session: Session) -> None:
-    kept = Plan(
-        "Ship it", "active", (PlanStep("S001", "Pack", "step a", "done", ("ok",)), SHOWN.steps[1], ADDED)
-    )
-    session.dispatch(kept)
-    version = session.version
-    assert begin(mirror, session, is_new=False)
-    assert (session.select_latest(Plan), session.version) == (kept, version)
-    assert mirror.plan is session.select_latest(Plan)
-
-
-def test_marks_are_one_change_by_the_index_of_the_step_and_what_others_add_or_mark_stays(
-    mirror: PlanMirror, session: Session
-) -> None:
-    begin(mirror, session)
-    session.dispatch(Plan("Ship it", "active", (*STEPS, ADDED)))
-    session.dispatch(MarkStep("S002", "in_progress", "by hand"))
-    version = session.version
-    assert marked(mirror, session, (1, "blocked", "No access"), (0, "done", None))
-    assert session.version == version + 1
-    plan = session.select_latest(Plan)
-    sent = PlanStep("S002", "Send", None, "blocked", ("by hand", "No access"))
-    assert plan == Plan("Ship it", "active", (PlanStep("S001", "Pack", "step a", "done"), sent, ADDED))
-    assert mirror.plan is plan
-    assert marked(mirror, session)
-    assert marked(mirror, session, (0, "done", None))  # it is done already
-    assert (session.version, mirror.problem) == (version + 1, None)
-
-
-def test_finished_work_completes_the_plan_with_its_open_steps_as_they_are(
-    mirror: PlanMirror, session: Session
-) -> None:
-    begin(mirror, session)
-    marked(mirror, session, (1, "blocked", None))
-    assert finished(mirror, session)
-    blocked = PlanStep("S002", "Send", None, "blocked")
-    assert session.select_latest(Plan) == Plan("Ship it", "completed", (SHOWN.steps[0], blocked))
-    version = session.version
-    assert finished(mirror, session)
-    assert session.version == version
 
 
 @pytest.mark.parametrize(("status", "ends"), [("pending", "active"), ("done", "completed")])

@@ -24,7 +24,6 @@ from planning.plan.commands import (
     MarkSteps,
     NewPlanStep,
     SetupPlan,
-    UpdateStep,
 )
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan, PlanStep
@@ -36,14 +35,7 @@ from session import Session, SessionEvent, StoreError, ToolFailed, ToolInvoked, 
 from session.bus import InProcessEventBus
 from session.stores import MemoryStore, SqliteStore
 
-NAMES = [
-    "planning_setup_plan",
-    "planning_add_step",
-    "planning_update_step",
-    "planning_mark_step",
-    "planning_clear_plan",
-    "planning_read_plan",
-]
+NAMES = ["setup_plan", "add_step", "update_step", "mark_step", "clear_plan", "read_plan"]
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -53,7 +45,7 @@ def test_the_worked_examples_are_one_conversation_that_runs_as_told_in_the_calle
 ) -> None:
     toolbox, threads = Toolbox(section.tools(), session=session, timeout=timeout), set[int]()
     session.bus.subscribe(ToolInvoked, lambda _event: threads.add(threading.get_ident()))
-    assert [*toolbox.tools] == NAMES
+    assert [*toolbox.tools] == [f"planning_{name}" for name in NAMES]
     for tool in toolbox.tools.values():
         ((arguments, message),) = ((each.arguments, each.message) for each in tool.examples)
         box = toolbox
@@ -225,25 +217,18 @@ def test_a_done_step_takes_more_evidence(is_batch: bool) -> None:
 
 
 def test_an_event_has_the_plans_own_commands_without_what_a_policy_added() -> None:
-    policy = PlanPolicy(dependencies=True, batch_marks=True, evidence="required", agent_edits=True)
-    agent = Agent(policy)
-    begin = {"step_id": "S001", "status": "in_progress", "note": "n"}
-    two = [MarkStep("S001", "blocked"), MarkStep("S002", "blocked")]
-    calls: list[tuple[str, dict[str, Any], Any]] = [
-        ("setup_plan", {"objective": "o", "initial_steps": [{"title": "A", "details": "a"},
-                                                            {"title": "B", "depends_on": [1]}]},
-         SetupPlan("o", (NewPlanStep("A", "a"), NewPlanStep("B")))),
-        ("add_step", {"steps": [{"title": "C", "details": "c", "depends_on": ["A"]}]},
-         AddStep((NewPlanStep("C", "c"),))),
-        ("update_step", {"step_id": "S001", "title": "D", "details": "d"}, UpdateStep("S001", "D", "d")),
-        ("mark_step", {"marks": [begin]}, MarkStep("S001", "in_progress", "n")),
-        ("mark_step", {"marks": [{"step_id": each.step_id, "status": "blocked"} for each in two]},
-         MarkSteps(tuple(two))),
-    ]  # fmt: skip
-    for name, arguments, _ in calls:
-        agent.call(name, **arguments)
+    agent = Agent(PlanPolicy(dependencies=True, batch_marks=True, evidence="required"))
+    steps = {"title": "A", "details": "a"}, {"title": "B", "depends_on": [1]}
+    agent.call("setup_plan", objective="o", initial_steps=steps)
+    agent.call("add_step", steps=[{"title": "C", "details": "c", "depends_on": ["A"]}])
+    agent.marks(("S001", "blocked"), ("S002", "blocked"))
     made = [(event.params, event.value) for event in agent.session.select_all(ToolInvoked)]
-    assert made == [(command, command) for *_, command in calls]
+    commands = [
+        SetupPlan("o", (NewPlanStep("A", "a"), NewPlanStep("B"))),
+        AddStep((NewPlanStep("C", "c"),)),
+        MarkSteps((MarkStep("S001", "blocked"), MarkStep("S002", "blocked"))),
+    ]
+    assert made == [(command, command) for command in commands]
 
 
 def test_with_a_policy_too_what_is_no_step_is_refused() -> None:

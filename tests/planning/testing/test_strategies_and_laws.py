@@ -16,18 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planning import Plan, PlanningToolsSection, PlanStep, Toolbox
-from planning.plan.commands import AddStep, ClearPlan, Command, MarkStep, SetupPlan, UpdateStep
+from planning.plan.commands import AddStep, Command, MarkStep, SetupPlan
+from planning.suite.tools import planning_tools
 from planning.testing import check_plan_laws
 from planning.testing.strategies import any_plans, commands, histories, plans
 from session import Session, select_latest
 
-TOOLS = {
-    SetupPlan: "planning_setup_plan",
-    AddStep: "planning_add_step",
-    UpdateStep: "planning_update_step",
-    MarkStep: "planning_mark_step",
-    ClearPlan: "planning_clear_plan",
-}
+TOOLS = {tool.parameters: tool.name for tool in planning_tools(Session())}
 
 
 @settings(max_examples=30)
@@ -52,7 +47,7 @@ def test_a_session_keeps_the_laws_whatever_it_is_asked(data: st.DataObject) -> N
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     for _ in range(data.draw(st.integers(0, 8))):
         command = data.draw(commands(select_latest(session, Plan)))
-        toolbox.call(TOOLS.get(type(command), "planning_read_plan"), asdict(command))
+        toolbox.call(TOOLS[type(command)], asdict(command))
     if session.version > 2:
         session.rewind(session.version - 2)
     check_plan_laws(session)
@@ -174,13 +169,8 @@ def test_each_snapshot_is_a_readable_file_that_mirrors_its_test(tmp_path: Path) 
     assert "15 snapshots generated" in run_tests(tmp_path, "--snapshot-update")
     for layout in LAYOUTS:
         folder = tmp_path / "snapshots" / Path(layout.removeprefix("tests/")).with_suffix("")
-        assert sorted(path.name for path in folder.iterdir()) == [
-            "test_copy.md",
-            "test_definitions.json",
-            "test_plan.json",
-            "test_plan.md",
-            "test_text.txt",
-        ]
+        names = "test_copy.md test_definitions.json test_plan.json test_plan.md test_text.txt"
+        assert sorted(path.name for path in folder.iterdir()) == names.split()
         assert (folder / "test_copy.md").read_text().startswith("## 1. Planning\n")
         assert (folder / "test_plan.md").read_text() == (
             "Fix it (active, 1 of 1 done)\nS001 done: Find it\n  - Here\n"

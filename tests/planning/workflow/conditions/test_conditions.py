@@ -191,13 +191,6 @@ def outcome(attack: str, memory: dict[str, object]) -> str:
         return str(refusal)
 
 
-@functools.cache
-def hostile() -> tuple[list[str], dict[str, object]]:
-    """The calls of canaries, and the memory that they are in."""
-    calls = list[str]()
-    return calls, hostile_memory(calls)
-
-
 @pytest.mark.parametrize("kind", ATTACKS)
 def test_attacks_fail(kind: str, capfd: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     """Each is refused or not done, and nothing else happens."""
@@ -342,13 +335,14 @@ def large_values(calls: list[str]) -> dict[str, Any]:
     }
 
 
-def hostile_memory(calls: list[str]) -> dict[str, Any]:
-    """Values of every kind and of every size, among them canaries that write to ``calls``."""
-    endless, twin = list[Any](), list[Any]()
+@functools.cache
+def hostile() -> tuple[list[str], dict[str, Any]]:
+    """The calls of canaries, and a memory with them among values of every kind and of every size."""
+    calls, endless, twin = list[str](), list[Any](), list[Any]()
     endless.append(endless)
     twin.append(twin)
     canaries = type(canary(calls))
-    return {
+    return calls, {
         **large_values(calls),
         **{f"{name}_again": value for name, value in large_values(calls).items()},
         "x": 1,

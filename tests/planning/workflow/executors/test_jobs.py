@@ -36,6 +36,7 @@ from session import Session
 DEFINE = "define its function at the top of a module, give it plain values, or run it without an executor"
 Executors = dict[str, Executor | None]
 GIVEN_UP = "timed out; call it again, or continue without it"
+LOST = "the worker that ran {} died while it ran; the executor is broken, resume with another"
 
 
 def carried(called: Any, inputs: dict[str, Any] | None = None, executor: Executor | None = None) -> Any:
@@ -201,6 +202,7 @@ class Failing(Executor):
         (LookupError("no such module"), 5, "the executor could not run add (no such module)", "not_sent"),
         (TimeoutError(), 5, f"add took longer than 5 s and {GIVEN_UP}", "timeout"),
         (TimeoutError(), None, f"add took longer and {GIVEN_UP}", "timeout"),
+        (BrokenExecutor(), None, LOST.format("add"), "worker_lost"),
     ],
 )
 def test_a_failed_future_is_an_error(
@@ -258,7 +260,7 @@ def test_nothing_of_a_private_tools_error_is_told(kept: Executors, kind: str) ->
 
 
 def test_a_worker_that_dies_each_time_or_hangs_whole_fails_its_own_step_alone(
-    kept: Executors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: Executors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.setattr("planning.workflow.executors.workers._GRACE", 0.2)
     always, never = tmp_path / "always", tmp_path / "never"
@@ -273,14 +275,7 @@ def test_a_worker_that_dies_each_time_or_hangs_whole_fails_its_own_step_alone(
     capabilities = capable(tools.die, tools.die_once, tools.hang_hard, tools.add)
     result = run_workflow(steps, capabilities, executor=kept["processes"])
     assert (tools.count(always), tools.count(never), result.outputs) == (3, 1, {"5": 3, "6": 5})
-    assert result.errors == {
-        "1": failure("the worker that ran die died while it ran", "worker_lost"),
-        "2": failure(
-            "the worker that ran die_once died; die_once may have taken effect, so it is not run again",
-            "worker_lost",
-        ),
-        "3": failure(f"hang_hard took longer than 0.1 s and {GIVEN_UP}", "timeout"),
-    }
+    assert "".join(f"{name}: {error!r}\n" for name, error in result.errors.items()) == snapshot
     statuses = dict.fromkeys("123", "failed") | {"4": "pending"} | dict.fromkeys("56", "completed")
     assert states(result.workflow) == statuses
 
@@ -298,8 +293,7 @@ def test_a_broken_pool_leaves_the_rest_for_another(kept: Executors, tmp_path: Pa
     with spawned(1) as pool:
         broken = run_workflow(steps, capabilities, executor=pool, max_parallel=1)
     assert (broken.status, broken.outputs) == ("failed", {"1": "noted", "2": "noted"})
-    lost = "the worker that ran die_first died while it ran; the executor is broken, resume with another"
-    assert broken.errors["3"] == failure(lost, "worker_lost")
+    assert broken.errors["3"] == failure(LOST.format("die_first"), "worker_lost")
     assert "add was not run: the executor takes no jobs" in broken.errors["4"].message
     session = restored(broken.session)
     whole = run_workflow(steps, capabilities, executor=kept["processes"], session=session)
@@ -308,20 +302,6 @@ def test_a_broken_pool_leaves_the_rest_for_another(kept: Executors, tmp_path: Pa
 
 
 # Executors that refuse
-
-
-class Broken(Executor):
-    def submit(self, *_: Any, **__: Any) -> Future[Any]:
-        future = Future[Any]()
-        future.set_exception(BrokenExecutor())
-        return future
-
-
-def test_what_ran_when_an_executor_broke_is_lost() -> None:
-    steps = flow(step("1", "add", inputs={"a": 1, "b": 2}))
-    result = run_workflow(steps, capable(tools.add), executor=Broken())
-    lost = "the worker that ran add died while it ran; the executor is broken, resume with another"
-    assert result.errors == {"1": failure(lost, "worker_lost")}
 
 
 @pytest.mark.parametrize("make", [ThreadPoolExecutor, processes], ids=["threads", "processes"])

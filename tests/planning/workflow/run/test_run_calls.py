@@ -401,18 +401,6 @@ def test_steps_that_never_wait_keep_nobody_else_from_running() -> None:
     asyncio.run(scene())
 
 
-def test_steps_that_are_ready_at_once_run_in_the_order_of_the_document() -> None:
-    ran = list[str]()
-
-    def work(step: str) -> None:
-        ran.append(step)
-
-    after = {"a": ["c"], "b": [], "c": [], "d": ["b"], "e": []}
-    steps = [called(step, *needs, inputs={"step": step}) for step, needs in after.items()]
-    run_workflow(flow(*steps), capable(work=work), max_parallel=1)
-    assert ran == ["b", "c", "e", "d", "a"]
-
-
 FIELDS: list[dict[str, Any]] = [
     {"inputs": {"table": "t"}},
     {"name": "x"},

@@ -199,16 +199,6 @@ def items(result: WorkflowResult) -> list[tuple[Any, ...]]:
     return [(item.type, item.key, item.value, item.step_id) for item in found]
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [(None, DATA), (("Revenue", "2023"), 5), (("Revenue", "2024"), None), (("rows", "1", "id"), 8)],
-)
-def test_the_value_at_the_output_path_is_stored_under_the_key(path: Any, value: Any) -> None:
-    result, _ = noting(called("a", tool="fetch", expected_key="key", output_path=path))
-    assert (dict(result.memory), dict(result.outputs)) == ({"key": value}, {"a": DATA})
-    assert items(result) == [("step_result", "key", value, "a")]
-
-
 @pytest.mark.parametrize("key", ["key", None])
 def test_a_path_that_leads_nowhere_is_an_error_and_nothing_is_stored(key: str | None) -> None:
     result, calls = noting(
@@ -253,25 +243,6 @@ def test_any_other_condition_runs_the_step(check: str, warnings: tuple[str, ...]
     result, calls = noting(called("a", tool="fetch", expected_key="key", done_check=check), inputs={"key": 5})
     assert (calls, states(result.workflow), result.status) == (["fetch"], {"a": "completed"}, "completed")
     assert ([item[0] for item in items(result)], result.warnings) == (["input", "step_result"], warnings)
-
-
-@pytest.mark.parametrize(
-    ("path", "reference"),
-    [
-        (None, "${a.output}"),
-        (("Revenue", "2023"), "${a.output.Revenue.2023}"),
-        (("rows", "0", "id"), "${a.output.rows[0].id}"),
-        (("rows", "1"), "${a.output.rows.1}"),
-    ],
-)
-def test_references_find_the_stored_value_of_a_skipped_step(path: Any, reference: str) -> None:
-    def steps(**fields: Any) -> list[Any]:
-        behind = called("b", "a", tool="note", inputs={"value": reference})
-        return [called("a", tool="fetch", expected_key="key", output_path=path, **fields), behind]
-
-    kept = noting(*steps())[0].memory["key"]
-    result, calls = noting(*steps(done_check="True"), inputs={"key": kept})
-    assert (calls, result.outputs.get("b")) == ([kept], kept)
 
 
 def test_a_step_is_skipped_whatever_other_code_has_stored_under_its_key() -> None:

@@ -51,15 +51,11 @@ def test_what_cannot_be_read_of_a_step_is_not_guessed(snapshot: SnapshotAssertio
     assert findings_text(stored(snapshot), Capabilities()) == snapshot
 
 
-def test_what_json_does_not_have_is_not_written() -> None:
+def test_what_json_does_not_have_is_not_written(snapshot: SnapshotAssertion) -> None:
     values: tuple[Any, ...] = {1: 2}, {"x": {1}}, {"x": float("inf")}, {"a/b": ["\ud800"]}
     steps = (WorkflowStep(step_id="a", description="d", inputs=value) for value in values)
-    assert [refusal(ValueError, dump_workflow, Workflow(steps=(step,))) for step in steps] == [
-        "/steps/0/inputs: a field name is a value of type int, not a string",
-        "/steps/0/inputs/x: a value of type set is not a JSON value",
-        "/steps/0/inputs/x: inf is not a JSON value",
-        "/steps/0/inputs/a~1b/0: half of a surrogate pair",
-    ]
+    refused = [refusal(ValueError, dump_workflow, Workflow(steps=(step,))) for step in steps]
+    assert "\n".join(refused) == snapshot
 
 
 def test_of_a_long_list_the_first_thousand_items_are_looked_at_one_by_one() -> None:

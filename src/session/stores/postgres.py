@@ -145,8 +145,8 @@ class _Held:
 
     connection: Connection
     left: float
-    session_id: SessionId | None = None
-    row: tuple[Any, ...] = ()
+    session_id: SessionId | None
+    row: tuple[Any, ...]
     is_spent: bool = False
     process: int = attrs.field(factory=os.getpid)
     answers: dict[tuple[Any, ...], list[Any]] = attrs.field(factory=dict)

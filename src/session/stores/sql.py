@@ -128,7 +128,7 @@ class SqlStore(Store):
             head = self._head(run, source)
             if head is None:
                 raise no_session_error(source)
-            refuse_copy(head, fork, self._head(run, fork.session_id))
+            refuse_copy(head, fork, None)  # what the store has under its id is found as it begins
             self._begin_session(run, fork)
             for table, columns in (
                 ("changes", "version, text, hash, rewound_to, idempotency_key"),

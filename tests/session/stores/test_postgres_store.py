@@ -22,7 +22,7 @@ import pytest
 from cutting_proxy import cutting
 from postgres_server import ESCAPED, PASSWORD, PostgresServer, running
 from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import ConnectionPool
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from session_records import Note, Ping, elsewhere, give_up, words_of
 from store_places import BUSY, PLAN, call, open_session, outcome_of, refused
 from syrupy.assertion import SnapshotAssertion
@@ -338,6 +338,10 @@ def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
     assert words_of(TypeError, PostgresStore, 5) == (
         "a store needs an address or a psycopg_pool.ConnectionPool, got 5"
     )
+    pool = AsyncConnectionPool(open=False)
+    assert words_of(TypeError, PostgresStore, pool) == (
+        f"a store needs an address or a psycopg_pool.ConnectionPool, got {pool!r}"
+    )
     for options, message in (
         ({"schema": "a$b"}, "schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'"),
         ({"schema": ""}, "schema must be 1 to 63 bytes of text without $ % ? { }, got ''"),
@@ -415,7 +419,8 @@ def test_a_watch_hears_at_once_of_a_session_that_is_restored_or_deleted(
     monkeypatch.setattr("session.stores.postgres._POLLED", 60)
     source = MemoryStore()
     open_session(source).dispatch(Ping(1))
-    with ThreadPoolExecutor(1) as thread, closing(pg.again().watch("run-7")) as watch:
+    patient = PostgresStore(f"{pg.server.url}?connect_timeout=0", schema=pg.schema)
+    with ThreadPoolExecutor(1) as thread, closing(patient.watch("run-7")) as watch:
         found = thread.submit(next, watch)
         time.sleep(0.3)  # it waits by then
         copy_session(source, pg.store, "run-7")

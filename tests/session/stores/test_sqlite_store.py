@@ -18,7 +18,7 @@ from unittest.mock import Mock
 import attrs
 import pytest
 from served_calls import held
-from session_records import Note, Ping, texts
+from session_records import Note, Ping, elsewhere, texts
 from store_places import BUSY, PLAN, SETUP, call, mark, numbered, on_file, open_session, refused, store_of
 
 from planning import Plan
@@ -201,6 +201,22 @@ def test_a_store_says_where_it_is_and_refuses_words_that_it_does_not_know(path: 
         for timeout in wrong:
             with pytest.raises(ValueError, match=f"^timeout must be seconds of {limit}, got "):
                 make(timeout=timeout)
+
+
+def test_a_lock_is_waited_for_no_longer_than_asked_also_within_a_process(path: Path) -> None:
+    store = SqliteStore(path)
+    with store.lock("one"):
+        (caught,) = elsewhere(lambda: store.lock("two", 0).__enter__())
+    assert (type(caught), str(caught)) == (StoreBusy, BUSY.format(0))
+
+
+def test_a_fork_leaves_a_file_free_for_the_other_threads_of_its_parent(path: Path) -> None:
+    session = open_session(SqliteStore(path))
+    version = session.version
+    if not (child := os.fork()):
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert elsewhere(lambda: session.publish(Ping(1)) and session.version) == [version + 1]
 
 
 # Another store in the same file

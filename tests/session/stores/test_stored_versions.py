@@ -30,6 +30,7 @@ from session import (
     replace_latest,
     stored,
 )
+from session.stores import MemoryStore, Store
 
 evolve: Any = attrs.evolve  # of whichever class; the fields are those that all of them have
 
@@ -265,6 +266,23 @@ def test_a_slice_that_nobody_knows_here_is_carried_through_checkpoints_unharmed(
     assert (texts(open_session(place.open())), place.open().verify("run-7")) == ([], 40)
     other.rewind(16)
     assert texts(open_session(place.open())) == [*"01234567"]
+
+
+def test_a_record_that_is_not_of_its_newest_change_is_damage_of_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = open_session(store := MemoryStore())
+    session.dispatch(Note("1"))
+    monkeypatch.setattr(store, "head", lambda _id: attrs.evolve(store.sessions()[0], hash=b"another"))
+    with pytest.raises(StoreError) as caught:
+        store.verify("run-7")
+    assert (str(caught.value).partition(";")[0], caught.value.version) == (
+        "version 1 is damaged in the store",
+        1,
+    )
+
+
+def test_what_a_store_must_have_is_listed() -> None:
+    methods = "append changes checkpoints claim copy delete drop_checkpoints head rewinds sessions with_key"
+    assert sorted(Store.__abstractmethods__) == methods.split()
 
 
 def test_a_clone_can_go_back_to_the_version_that_it_began_with(place: Place) -> None:

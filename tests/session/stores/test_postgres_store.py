@@ -413,7 +413,7 @@ def test_a_change_that_no_notification_tells_of_is_found(pg: Pg, monkeypatch: py
         assert next(watch).version == 1
 
 
-def test_a_watch_hears_at_once_of_a_session_that_is_restored_or_deleted(
+def test_a_watch_hears_at_once_of_a_session_that_is_restored_changed_or_deleted(
     pg: Pg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("session.stores.postgres._POLLED", 60)
@@ -425,6 +425,10 @@ def test_a_watch_hears_at_once_of_a_session_that_is_restored_or_deleted(
         time.sleep(0.3)  # it waits by then
         copy_session(source, pg.store, "run-7")
         assert found.result(20).version == 1
+        found = thread.submit(next, watch)
+        time.sleep(0.1)
+        open_session(pg.store).dispatch(Ping(2))
+        assert found.result(20).version == 2
         found = thread.submit(next, watch)
         time.sleep(0.1)
         pg.store.delete("run-7")

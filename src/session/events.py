@@ -100,7 +100,7 @@ class SessionEvent:
         actor: Who caused it, such as the agent's name; None when it is not known.
     """
 
-    session_id: SessionId | None = attrs.field(default=None, converter=_receiver, metadata={"snapshot": str})
+    session_id: SessionId | None = attrs.field(default=None, converter=_receiver)
     event_id: UUID = attrs.field(factory=_new_id, repr=False)
     created_at: datetime = attrs.field(factory=partial(datetime.now, UTC))
     call_id: str | None = attrs.field(default=None, repr=False)

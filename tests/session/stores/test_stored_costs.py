@@ -83,7 +83,7 @@ def test_verify_reads_few_checkpoints_at_a_time(monkeypatch: pytest.MonkeyPatch)
     assert max(call.args[2] for call in asked.call_args_list) <= 10
 
 
-@pytest.mark.parametrize("way", ["one", "cold", "warm", "other"])
+@pytest.mark.parametrize("way", ["one", "cold", "warm", "other", "later"])
 def test_checkpoints_are_further_apart_as_they_grow_however_the_session_is_opened(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,10 +92,12 @@ def test_checkpoints_are_further_apart_as_they_grow_however_the_session_is_opene
     place = MemoryPlace(Path())
     stores, session = [place.open(), place.open()], open_session(place.open())
     for number in range(45):
-        if way != "one":
+        if way != "one" and (way != "later" or number in {9, 14}):
             del session
             gc.collect()
-            store = {"cold": place.open(), "other": stores[number % 3 % 2]}.get(way, stores[0])
+            store = {"cold": place.open(), "later": place.open(), "other": stores[number % 3 % 2]}.get(
+                way, stores[0]
+            )
             session = open_session(store)
         session.dispatch(Note("x" * 100))
     found = place.open().checkpoints("run-7", 45, 99)

@@ -349,7 +349,7 @@ def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
         ({"timeout": -1}, "timeout must be seconds of 0 or more, got -1"),
     ):
         assert words_of(ValueError, PostgresStore, pg.server.url, **options) == message
-    odd = PostgresStore(pg.server.url, schema='we"ird')
+    odd = PostgresStore(pg.server.url, schema='X-we"ird')
     odd.create()
     odd.create()
     assert odd.sessions() == []

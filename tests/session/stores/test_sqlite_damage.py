@@ -226,7 +226,9 @@ def test_a_damaged_record_is_listed_and_hides_no_other(path: Path, damage: str) 
     execute(path, damage)
     found = {each.damage is None: each for each in SqliteStore(path).sessions()}
     version = 0 if "version" in damage else versions["run-7"]
-    assert (str(found[True].session_id), found[False].version) == ("other", version)
+    assert (str(found[True].session_id), found[False].version, found[False].hash) == ("other", version, b"")
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        found[True].tags["user"] = "bob"  # type: ignore[index]  # that is what is tried
     name = str(found[False].session_id)
     assert found[False].damage == f"the record of session {name!r} is damaged"
     listed = CliRunner().invoke(app, ["sessions", str(path)])

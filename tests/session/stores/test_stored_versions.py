@@ -12,7 +12,18 @@ from typing import Any
 import attrs
 import pytest
 from session_records import Count, Note, Ping, Thing, collect_from_here, texts, words_of
-from store_places import PLAN, Place, call, lived, mark, numbered, open_session, refused, states_of
+from store_places import (
+    PLAN,
+    FolderPlace,
+    Place,
+    call,
+    lived,
+    mark,
+    numbered,
+    open_session,
+    refused,
+    states_of,
+)
 
 from planning import Plan
 from planning.tools import ToolResult
@@ -195,6 +206,8 @@ def test_a_claim_inside_a_transaction_is_refused(place: Place) -> None:
                 "claim outside of transactions: a rollback does not undo a claim"
             )
         assert session.claim("send a mail")
+    if not isinstance(place, FolderPlace):  # it does not list them
+        assert place.open().claims("run-7") == [("send a mail", 0)]
 
 
 def test_a_rollback_frees_no_key(place: Place) -> None:

@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from functools import _lru_cache_wrapper
 from typing import Any
 
 import attrs
@@ -47,6 +48,17 @@ def modules_of(part: str) -> Iterator[Any]:
     for each in pkgutil.walk_packages(getattr(module, "__path__", ()), f"{part}."):
         if not each.name.endswith("__main__"):
             yield pytest.importorskip(each.name, exc_type=ImportError)
+
+
+ENDLESS = {"", "has_evidence, has_dependencies, is_batched, rules", "is_stored", "version", "version, part"}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_cache_has_a_bound_unless_there_are_few_keys(part: str) -> None:
+    values = [each for module in modules_of(part) for each in vars(module).values()]
+    caches = [each for each in values if isinstance(each, _lru_cache_wrapper)]
+    endless = [each for each in caches if each.cache_parameters()["maxsize"] is None]
+    assert {", ".join(inspect.signature(each).parameters) for each in endless} <= ENDLESS
 
 
 @pytest.mark.parametrize("part", PARTS)

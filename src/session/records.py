@@ -300,7 +300,7 @@ class Records:
                 "the class to session.register_types"
             )
         known = format_of(kind)
-        if number not in {"" if known == 1 else str(known), str(known)}:
+        if (number or "1") != str(known):
             remedy = "use the release that wrote it, or rename the current class"
             raise RecordError(
                 f"{bare} is stored in format {number or 1}; this program has format {known}: {remedy}"

@@ -152,6 +152,8 @@ def test_an_event_of_another_session_is_refused() -> None:
         assert words_of(TransactionError, transaction.dispatch, ping(other)) == message
     assert texts(session) == ["a"]
     assert (session.select_all(Ping), other.select_all(Ping), heard) == ((), (), [])
+    session.publish(event := ping(other))  # which only publishes it
+    assert (session.select_all(Ping), session.version, heard) == ((), 1, [event])
 
 
 @pytest.mark.parametrize(

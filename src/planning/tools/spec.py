@@ -6,7 +6,7 @@ import copy
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import attrs
@@ -69,7 +69,7 @@ def model_of(kind: Any, *, rules: bool = True) -> ParameterModel:
     return TypedModel(kind, rules=rules)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _defer(kind: type[Any]) -> DeferredModel:
     """One for all sessions: to read the six commands takes 3 ms."""
     return DeferredModel(kind)

@@ -332,6 +332,7 @@ def test_a_text_that_the_database_cannot_hold_is_refused_and_nothing_changes(pg:
     unlike = "".join(map(chr, range(0x100, 0x2000)))
     assert refused(lambda: session.claim(unlike)) == pg.cannot(too_long)
     assert (session.claim("a"), pg.store.claims("run-7")) == (True, [("a", 1)])
+    assert (pg.store.claim("later", "a"), pg.store.claims("later")) == (True, [("a", 0)])
 
 
 def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:

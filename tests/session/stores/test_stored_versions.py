@@ -14,7 +14,6 @@ import pytest
 from session_records import Count, Note, Ping, Thing, collect_from_here, texts, words_of
 from store_places import (
     PLAN,
-    FolderPlace,
     Place,
     call,
     lived,
@@ -206,8 +205,6 @@ def test_a_claim_inside_a_transaction_is_refused(place: Place) -> None:
                 "claim outside of transactions: a rollback does not undo a claim"
             )
         assert session.claim("send a mail")
-    if not isinstance(place, FolderPlace):  # it does not list them
-        assert place.open().claims("run-7") == [("send a mail", 0)]
 
 
 def test_a_rollback_frees_no_key(place: Place) -> None:

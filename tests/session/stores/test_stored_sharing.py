@@ -233,6 +233,25 @@ def test_a_child_in_a_store_names_its_parent(place: Place) -> None:
     assert head.parent == "run-7"
 
 
+def test_the_changes_of_others_go_on_where_ctrl_c_stopped_them(place: Place) -> None:
+    here, there = Session(session_id="run-7", store=place.open()), open_session(place.open())
+    stops = [KeyboardInterrupt()]
+
+    def stop(notes: tuple[Note, ...], note: Note) -> tuple[Note, ...]:
+        if note.text == "2" and stops:
+            raise stops.pop()
+        return (*notes, note)
+
+    here.register_reducer(Note, stop)
+    here.dispatch(Note("0"))
+    for text in "123":
+        there.dispatch(Note(text))
+    with pytest.raises(KeyboardInterrupt):
+        here.refresh()
+    here.dispatch(Note("4"))
+    assert (texts(here), here.version) == ([*"01234"], 5)
+
+
 @pytest.mark.parametrize("versions", [0, 1, 2, 5])
 def test_a_session_that_was_deleted_is_lost_to_those_that_have_it_and_is_not_taken_for_the_next(
     place: Place, versions: int, monkeypatch: pytest.MonkeyPatch

@@ -377,7 +377,7 @@ def _kind(value: object) -> str:
 
 def _asked(error: ToolError, reason: str) -> str:
     try:
-        said: object = error.user_message()
+        message: object = error.user_message()
     except Exception:  # noqa: BLE001 - a subclass may do anything
         return reason
-    return reason if said is None else safe_text(said)
+    return reason if message is None else safe_text(message)

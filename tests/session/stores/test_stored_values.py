@@ -387,7 +387,7 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
     "very deep": (lambda: Thing(nested(50_000)), "an item of the slice Thing is nested too deep"),
     "a time as text": (lambda: Due("soon"), f"{NOT_A_TIME}'soon'"),  # type: ignore[arg-type]
     "a time or a record as text": (
-        lambda: Due(by="soon"),  # type: ignore[arg-type]
+        lambda: Due(by="soon"),  # type: ignore[arg-type]  # what is refused
         f"Due.by: expected datetime.datetime | {__name__}.Inner | None, got 'soon'",
     ),
     "a time as a number": (lambda: Due(5), f"{NOT_A_TIME}5"),  # type: ignore[arg-type]

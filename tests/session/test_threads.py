@@ -307,13 +307,17 @@ def test_a_thread_that_cannot_be_started_beside_others_refuses_nothing(
 
 def test_calls_at_once_start_no_more_threads_than_work(monkeypatch: pytest.MonkeyPatch) -> None:
     threads, started, start = Pool(), list[object](), threading.Thread.start
+    gate = threading.Event()
 
     def count(thread: threading.Thread) -> None:
         started.append(thread)
         start(thread)
 
     async def main() -> None:
-        await asyncio.gather(*(threads.run(n, lambda: None) for n in range(2_000)))
+        calls = [task for n in range(2_000) for task in begun(threads, n, partial(gate.wait, 60))]
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.gather(*calls)
 
     monkeypatch.setattr("threading.Thread.start", count)
     monkeypatch.setattr(pool, "_HELD_UP", 60)

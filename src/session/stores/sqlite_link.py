@@ -143,23 +143,22 @@ class Link(ProcessLock):
         Raises:
             StoreError: It is not.
         """
-        self._require_file(is_wal=not isinstance(connection, Unchanging))
+        self._require_file()
         (store_id,) = connection.execute("SELECT id FROM store WHERE rowid = 1").fetchone() or ("",)
         self.store_id = self.store_id or store_id
         if store_id != self.store_id:
             raise self._replaced_error()
 
-    def _require_file(self, *, is_wal: bool) -> None:
+    def _require_file(self) -> None:
         """The same by only the files; only one that was written since is looked into."""
         try:
             found = _stat(self._path)
         except FileNotFoundError:
             raise StoreError(f"the store {self._path} is gone") from None
         main: tuple[int, ...] = (found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns)
-        wal, size, known = (0, 0), 0, self._main or main
-        if is_wal:
-            inode, size = _inode_and_size(f"{self._path}-wal")
-            wal = (inode, _inode_and_size(f"{self._path}-shm")[0])
+        known = self._main or main
+        inode, size = _inode_and_size(f"{self._path}-wal")
+        wal = (inode, _inode_and_size(f"{self._path}-shm")[0])
         if main[:2] != known[:2] or wal != (self._wal or wal):
             raise self._replaced_error()
         if main != self._main:
@@ -214,7 +213,7 @@ class Link(ProcessLock):
         if connection is not None:
             self.is_cut = self._writes and connection.in_transaction
             try:
-                self._require_file(is_wal=not isinstance(connection, Unchanging))
+                self._require_file()
             except (StoreError, sqlite3.Error, OSError):
                 if sys.version_info >= (3, 12):  # what the WAL holds must not be written into another file
                     connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)

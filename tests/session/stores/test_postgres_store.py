@@ -167,6 +167,23 @@ def test_every_call_ends_while_a_pooler_waits_for_its_server(pg: Pg) -> None:
     assert pg.store.verify("run-7") == session.version
 
 
+def test_a_commit_that_the_server_makes_late_is_waited_for(pg: Pg, monkeypatch: pytest.MonkeyPatch) -> None:
+    with cutting(pg.server.port) as proxy:
+        store = pg.again(proxy.port, timeout=0.5)
+        session = open_session(store)
+        session.dispatch(Note("first"))
+
+        def open_beside(timeout: float) -> psycopg.Connection[Any]:
+            threading.Timer(0.2, setattr, (proxy, "is_silent", False)).start()
+            return pg.store._connections.open(timeout)
+
+        monkeypatch.setattr(store._connections, "open", open_beside)
+        with session.transaction() as transaction:
+            transaction.dispatch(Note("second"))
+            proxy.is_silent = True
+    assert (session.version, pg.store.verify("run-7")) == (2, 2)
+
+
 CODES = (
     "08006 22021 22P05 25006 25P03 25P04 28000 3D000 3F000 40001 42501 42P01 53100 53200 53300 54000 57014 "
     "57P01 57P02 57P03 57P05 XX000 XX001 XX002"
@@ -193,6 +210,7 @@ def test_what_the_server_refuses_a_change_for_is_said_with_what_to_do(
 
 WORDS = (
     'password authentication failed for user "ann"',
+    "fe_sendauth: no password supplied",
     "no pg_hba.conf entry for host",
     'role "ann" does not exist',
     "permission denied for database",
@@ -412,6 +430,24 @@ def test_a_change_that_no_notification_tells_of_is_found(pg: Pg, monkeypatch: py
     with closing(there.watch("run-7", timeout=20)) as watch:
         threading.Timer(0.05, open_session(pg.store).dispatch, args=(Ping(1),)).start()
         assert next(watch).version == 1
+
+
+def test_a_change_while_a_store_begins_to_listen_wakes_its_watch(
+    pg: Pg, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("session.stores.postgres._POLLED", 60)
+    store, session = pg.again(), open_session(pg.store)
+    with closing(store.watch("run-7", timeout=20)) as watch:
+        connect, woken = store._connections.open, list[bool]()
+
+        def open_late() -> psycopg.Connection[Any]:
+            time.sleep(0.1)  # the watch waits by then
+            session.dispatch(Ping(1))
+            return connect()
+
+        monkeypatch.setattr(store._connections, "open", open_late)
+        watch.on_wake = partial(woken.append, True)
+        assert (next(watch).version, woken) == (1, [True])
 
 
 def test_a_watch_hears_at_once_of_a_session_that_is_restored_changed_or_deleted(

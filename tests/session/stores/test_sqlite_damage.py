@@ -229,6 +229,8 @@ def test_a_damaged_record_is_listed_and_hides_no_other(path: Path, damage: str) 
     assert (str(found[True].session_id), found[False].version, found[False].hash) == ("other", version, b"")
     with pytest.raises(TypeError, match="does not support item assignment"):
         found[True].tags["user"] = "bob"  # type: ignore[index]  # that is what is tried
+    never = datetime(1970, 1, 1, tzinfo=UTC)
+    assert (found[False].created_at, found[False].changed_at) == (never, never)
     name = str(found[False].session_id)
     assert found[False].damage == f"the record of session {name!r} is damaged"
     listed = CliRunner().invoke(app, ["sessions", str(path)])
@@ -280,6 +282,22 @@ def test_verify_names_what_is_damaged(path: Path, damage: str, message: str, ver
     with pytest.raises(StoreError) as caught:
         SqliteStore(path).verify("run-7")
     assert (str(caught.value), caught.value.version) == (message, version)
+
+
+def test_verify_looks_at_every_checkpoint() -> None:
+    store = MemoryStore()
+    head: StoredSession | None = StoredSession("run-7", 0, b"", BEGAN, BEGAN)
+    for _ in range(17):
+        append(store, head, PLAIN, '{"slices":{}}')
+        head = store.head("run-7")
+    kept = store._kept["run-7"].checkpoints
+    for place, sound_one in enumerate(kept):
+        kept[place] = attrs.evolve(sound_one, check=b"")
+        assert refused(lambda: store.verify("run-7")) == (
+            f"the checkpoint of version {place + 1} is damaged: drop the checkpoints"
+        )
+        kept[place] = sound_one
+    assert store.verify("run-7") == 17
 
 
 def test_where_the_newest_changes_are_gone_the_first_of_them_is_named(path: Path) -> None:

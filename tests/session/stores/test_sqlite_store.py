@@ -345,10 +345,15 @@ def test_an_open_log_that_is_emptied_is_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["plans.db-wal", "plans.db-shm"])
-def test_what_is_acknowledged_is_never_in_a_log_that_is_gone(name: str, path: Path) -> None:
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_what_is_acknowledged_is_never_in_a_log_that_is_gone(name: str, is_copied: bool, path: Path) -> None:
     session = open_session(SqliteStore(path))
     session.dispatch(Note("kept"))
-    path.with_name(name).unlink()
+    there = path.with_name(name)
+    copy = there.read_bytes()
+    there.rename(path.with_name("before"))
+    if is_copied:
+        there.write_bytes(copy)
     check_refused(session, OTHER.format(path))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import product
 from typing import Any
@@ -40,7 +40,7 @@ from session import (
     replace_latest,
     stored,
 )
-from session.stores import MemoryStore, Store
+from session.stores import MemoryStore, Store, StoredSession
 
 evolve: Any = attrs.evolve  # of whichever class; the fields are those that all of them have
 
@@ -95,6 +95,17 @@ def test_the_history_is_that_of_a_session_in_memory_and_names_who_changed_what(p
     ]
     assert {each.at.utcoffset() for each in history} == {timedelta()}
     assert (session.history(after=9), session.history(after=12)) == (history[9:], ())
+
+
+def test_all_sessions_are_listed_or_the_newest(place: Place) -> None:
+    store, now = place.open(), datetime(2026, 1, 1, tzinfo=UTC)
+    names = [f"run-{number}" for number in range(130)]
+    for number, name in enumerate(names):
+        at = now + timedelta(seconds=number)
+        store.append(StoredSession(name, 0, b"", at, at), None, expected=0)
+    newest = names[::-1]
+    for limit in (None, 130, 2, 0):
+        assert [each.session_id for each in store.sessions(limit)] == newest[:limit]
 
 
 def test_a_version_that_does_not_exist_is_refused(place: Place) -> None:

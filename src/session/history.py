@@ -447,18 +447,15 @@ class Kept:
                 self._keys[entry.key] = versions
 
     def _reduce(self, base: Base, parts: list[Any]) -> Slices:
-        slices, last, routes = dict(base.slices), None, dict[type, tuple[Route, ...]]()
+        slices, routes = dict(base.slices), dict[type, tuple[Route, ...]]()
         for part in parts:
             if isinstance(part, Restored):
                 slices = part.over(slices, is_log)
                 continue
-            value = value_of(part)
-            for each in (part,) if value is None or value is last else (value, part):
-                if type(each) not in routes:
-                    routes[type(each)] = routes_of(type(each), base.routes, self.limit)
-                for route in routes[type(each)]:
-                    slices[route.slice_type] = route.apply(slices.get(route.slice_type, ()), each)
-            last = part
+            if type(part) not in routes:
+                routes[type(part)] = routes_of(type(part), base.routes, self.limit)
+            for route in routes[type(part)]:
+                slices[route.slice_type] = route.apply(slices.get(route.slice_type, ()), part)
         return slices
 
 

@@ -210,10 +210,12 @@ def test_a_lock_is_waited_for_no_longer_than_asked_also_within_a_process(path: P
     assert (type(caught), str(caught)) == (StoreBusy, BUSY.format(0))
 
 
-def test_a_fork_leaves_a_file_free_for_the_other_threads_of_its_parent(path: Path) -> None:
+def test_a_fork_has_no_connection_and_leaves_the_file_free_for_its_parent(path: Path) -> None:
     session = open_session(SqliteStore(path))
+    session.dispatch(Note("before"))
+    links = (store_of(session)._writer, store_of(session)._reader)
     if not (child := os.fork()):
-        os._exit(0)
+        os._exit(sum(link.connection is not None for link in links))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert elsewhere(lambda: session.dispatch(Note("after"))) == [None]
 

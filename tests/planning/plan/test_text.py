@@ -72,7 +72,7 @@ FAULTS: list[tuple[TextRule, str]] = [
         "e\u0301", "a\u2028b", "a\x85b", "a\x00b", "a\nb", "a\tb", "a\rb", "\u2013" + "x" * 160,
         "  a\u2013b\u2013c  ", "\x01\x02\x03\x04", "\x01\x02\x03\x04\x05", "\u4fee\u590d\u767b\u5f55",
         "It\u2019s live \U0001f680\ufe0f", "na\u00efve \u0438 \u2014 \u200b!", "a\ud800",
-        "\u4fee\n\u590d", "a\u1680b", "a\u2029b",
+        "\u4fee\n\u590d", "a\u1680b", "a\u2029b", "\x01\x02\x03",
     )),
     *((UNICODE.title, text) for text in (
         "ab\u202ecd", "a\u2003b", "a\ud800", "写\n测", "测" * 161,

@@ -396,7 +396,7 @@ def _importing(mutant: Mutant, reach: Reach, tests: list[str], step: int, rooms:
             files[test.partition("::")[0]] += 1
         first = sorted(files, key=lambda file: -files[file])[:_FIRST_FILES]
         chosen = [test for test in near if test.partition("::")[0] in first]
-        if mutant.scope and not mutant.is_in_function:  # what a class declares
+        if mutant.scope:  # what a class or a function declares
             of_tables = {
                 test
                 for test in set(reach.seconds) - set(near)

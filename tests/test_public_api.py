@@ -29,6 +29,8 @@ def describe(name: str, value: object) -> Iterator[str]:
     elif not getattr(value, "_is_protocol", False) and (attrs.has(value) or "__init__" in vars(value)):
         signature = inspect.signature(value).replace(return_annotation=inspect.Signature.empty)
         yield "    " + re.sub(r" at 0x[0-9a-f]+", "", str(signature)).replace("<factory>", "...")
+    if abstract := getattr(value, "__abstractmethods__", None):
+        yield f"    abstract: {', '.join(sorted(abstract))}"
     for member, attribute in sorted(vars(value).items()):
         if member.startswith("_"):
             continue

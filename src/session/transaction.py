@@ -83,7 +83,7 @@ class Transaction(Held):
         """
         state = self._state
         if self._entered:
-            raise _refusal(self, state.open)
+            raise _refusal(self, None)
         self.thread = get_ident()
         if state.waiting or state.holders.setdefault(0, self) is not self:
             super().__enter__()

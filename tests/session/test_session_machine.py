@@ -25,6 +25,7 @@ from session import (
     Transaction,
     VersionError,
     append,
+    append_part,
     keep_last,
     replace_latest,
     replace_latest_by,
@@ -345,14 +346,16 @@ def test_every_reducer_keeps_the_laws(name: str, slice_: tuple[Row, ...], event:
 
 @given(events=st.lists(ROWS))
 def test_one_item_for_each_key_in_order_of_first_or_of_last_sight(events: list[Row]) -> None:
-    upserted, replaced = tuple[Row, ...](), tuple[Row, ...]()
+    upserted, replaced, keys = tuple[Row, ...](), tuple[Row, ...](), tuple[str, ...]()
     first, last = dict[str, Row](), dict[str, Row]()
     for event in events:
         upserted = upsert_by(row_key)(upserted, event)
         replaced = replace_latest_by(row_key)(replaced, event)
+        keys = append_part(row_key)(keys, event)
         last.pop(event.key, None)
         first[event.key] = last[event.key] = event
     assert (upserted, replaced) == (tuple(first.values()), tuple(last.values()))
+    assert keys == tuple(event.key for event in events)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 2.5, "3"])

@@ -262,7 +262,9 @@ class StoreSuite:
         store.claim(name, "late")
         store.claim(fork_name, "own")
         fork = evolve(head, session_id=fork_name, version=4, hash=changes[3].hash, forked_from=((name, 4),))
-        store.copy(name, fork)
+        whole = evolve(head, session_id=new_id(), forked_from=((name, 5),))
+        for copy in (fork, whole):
+            store.copy(name, copy)
         store.delete(name)
         other = self.open()
         assert other.head(name) is None
@@ -270,6 +272,7 @@ class StoreSuite:
         assert list(other.changes(fork_name, 1, 9)) == changes[:4]
         assert list(other.checkpoints(fork_name, 9, 9)) == checkpoints[1::-1]
         assert [other.claim(fork_name, each) for each in ("early", "own", "late")] == [False, False, True]
+        assert other.claim(whole.session_id, "late") is False
         assert list(other.with_key(fork_name, "k")) == [4, 2]
 
     def test_a_copy_of_what_is_not_there_or_to_where_something_is_is_refused(self) -> None:

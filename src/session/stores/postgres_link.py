@@ -374,7 +374,7 @@ class Listener(ProcessLock):
             connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
             self._wake("")  # what was notified before
             while self._is_watched():
-                for found in connection.notifies(timeout=_LISTENED, stop_after=1):
+                for found in connection.notifies(timeout=_LISTENED):
                     self._wake(found.payload)
         finally:
             self._connections.discard(connection)

@@ -190,7 +190,7 @@ def _require_ours(path: Path, timeout: float) -> None:
 def _is_ours(path: Path, how: str, timeout: float) -> bool:
     """True if a file is a store, or has nothing in it."""
     uri = f"{path.as_uri()}?{how}"
-    with closing(sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False)) as connection:
+    with closing(sqlite3.connect(uri, uri=True, timeout=timeout)) as connection:
         _tables(connection)  # a file that is damaged says so here
         return not _number(connection, "page_count") or _number(connection, "application_id") == APPLICATION
 

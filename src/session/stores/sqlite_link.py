@@ -242,7 +242,7 @@ def id_in(path: str) -> str | None:
     """
     uri = f"{Path(path).as_uri()}?mode=ro&immutable=1"
     try:
-        with closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
             connection.execute("PRAGMA writable_schema = ON")  # reads the first page of a file that is short
             page, application, format_ = (
                 connection.execute(f"PRAGMA {name}").fetchone()[0]

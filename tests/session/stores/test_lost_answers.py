@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -12,10 +13,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from session_records import Note
+from session_records import Note, texts, words_of
 from store_places import PLAN, Place, PostgresPlace, SqlitePlace, call, mark, open_session, state_of, statuses
 
-from session import Session, StoreError
+from session import Session, StoreError, TransactionError
 from session.stores import MemoryStore, SqliteStore, Store, copy_session
 
 
@@ -167,6 +168,19 @@ def test_every_write_whose_answer_is_lost_is_looked_for(
 
 
 @pytest.mark.postgres
+def test_a_change_that_another_has_continued_when_it_is_looked_for_is_there(tmp_path: Path) -> None:
+    session, other = (open_session(PostgresPlace(tmp_path).open()) for _ in range(2))
+
+    def continue_there() -> None:
+        with ThreadPoolExecutor() as threads:
+            threads.submit(other.dispatch, Note("theirs")).result()
+
+    with losing(session.store, is_done=True, then=continue_there):
+        session.dispatch(Note("ours"))
+    assert (session.refresh(), texts(session)) == (2, ["ours", "theirs"])
+
+
+@pytest.mark.postgres
 def test_a_claim_that_another_made_after_ours_was_lost_is_not_ours(tmp_path: Path) -> None:
     store, other = PostgresPlace(tmp_path).open(), PostgresPlace(tmp_path).open()
 
@@ -178,6 +192,18 @@ def test_a_claim_that_another_made_after_ours_was_lost_is_not_ours(tmp_path: Pat
         store.claim("run-7", "mail")
     assert caught.value.outcome == "refused"
     assert store.claim("run-7", "mail") is False
+
+
+def test_a_child_does_not_commit_the_transaction_of_its_parent(place: Place) -> None:
+    session = open_session(place.open())
+    opened = session.transaction()
+    opened.__enter__().dispatch(Note("parent"))
+    if not (child := os.fork()):
+        refusal = words_of(TransactionError, opened.__exit__, None, None, None)
+        os._exit(refusal != "this process was forked inside the transaction, which is its parent's")
+    opened.__exit__(None, None, None)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert texts(open_session(place.open())) == ["parent"]
 
 
 def test_memory_that_runs_out_behind_a_commit_does_not_hide_the_change(

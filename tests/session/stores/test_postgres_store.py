@@ -265,6 +265,7 @@ PATIENT = (
         ("connect_timeout=30", 60, "connect_timeout=30"),
         ("connect_timeout=0", 60, "connect_timeout=60"),
         ("host=h,i,j", 6, "host=h,i,j connect_timeout=2"),
+        ("host=h,i port=1,2", 6, "host=h,i port=1,2 connect_timeout=3"),
         ("hostaddr=1.1.1.1,1.1.1.2", 6, "hostaddr=1.1.1.1,1.1.1.2 connect_timeout=3"),
         ("application_name=mine keepalives_count=9", 60, "application_name=mine keepalives_count=9"),
     ],
@@ -275,7 +276,8 @@ def test_a_host_that_is_gone_is_noticed_and_what_the_address_says_comes_first(
     connect = Mock(side_effect=psycopg.OperationalError)
     monkeypatch.setattr("psycopg.connect", connect)
     store = PostgresStore(f"host=h dbname=d {more}", timeout=timeout)
-    assert refused(lambda: store.head("run-7")).endswith(f"cannot be used: {ENDED}")
+    for use in (store.head, lambda name: store.lock(name).__enter__()):
+        assert refused(partial(use, "run-7")).endswith(f"cannot be used: {ENDED}")
     assert connect.call_args.kwargs == {**conninfo_to_dict(f"{PATIENT} {asked}"), "autocommit": True}
 
 

@@ -306,6 +306,7 @@ def test_where_the_newest_changes_are_gone_the_first_of_them_is_named(path: Path
     with pytest.raises(StoreError) as caught:
         session.select_latest(Plan)
     assert (str(caught.value), caught.value.version) == (DAMAGED.format(11, 10), 11)
+    assert refused(SqliteStore(path).watch("run-7", after=15).poll) == DAMAGED.format(16, 15)
 
 
 def test_what_is_before_the_damage_can_be_read_and_forked(path: Path) -> None:

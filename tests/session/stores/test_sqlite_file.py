@@ -6,6 +6,7 @@ import os
 import socket
 import sqlite3
 import stat
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ from unittest.mock import Mock
 
 import pytest
 from session_records import Note, printed
-from store_places import SETUP, lived, open_session, planned, refused, states_of, store_of
+from store_places import BUSY, SETUP, lived, open_session, planned, refused, states_of, store_of
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan
@@ -36,7 +37,7 @@ def test_a_file_that_is_begun_is_the_owners_alone_and_so_is_what_is_beside_it(
     before = os.umask(0)
     try:
         for suffix in suffixes:
-            path.with_name(path.name + suffix).touch(0o666)
+            path.with_name(path.name + suffix).write_text("x" if suffix == "-shm" else "")
         session = open_session(SqliteStore(path))
         session.dispatch(SETUP)
     finally:
@@ -115,17 +116,21 @@ NOT_A_STORE = "{} is a SQLite file, but not a store of sessions: use another fil
 
 
 @pytest.mark.parametrize("what", FOREIGN)
-@pytest.mark.parametrize("is_in_use", [False, True])
+@pytest.mark.parametrize("left", ["closed", "in use", "killed"])
 def test_a_file_of_another_application_is_refused_and_stays_as_it_was(
-    what: str, is_in_use: bool, path: Path
+    what: str, left: str, path: Path
 ) -> None:
     def files() -> dict[str, bytes]:
         return {each.name: each.read_bytes() for each in path.parent.iterdir() if each.suffix != ".db-shm"}
 
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(FOREIGN[what])
-        if not is_in_use:
+        before = files()
+        if left != "in use":
             connection.close()
+        if left == "killed":
+            for name, data in before.items():
+                path.with_name(name).write_bytes(data)
         before = files()
         assert len(before["plans.db"]) > 0
         assert refusal(path) == NOT_A_STORE.format(path)
@@ -220,6 +225,18 @@ def test_what_the_tools_of_sqlite_leave_is_no_damage(path: Path, tool: str, is_o
         assert each.verify("run-7") == session.version
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_file_without_its_wal_that_is_in_use_is_waited_for(path: Path) -> None:
+    write(path, "first").close()
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.executescript("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE")
+        assert refusal(path) == BUSY.format(0.2)
+        other.executescript("BEGIN IMMEDIATE")  # which commits first
+        threading.Timer(0.1, other.execute, ["COMMIT"]).start()
+        store = SqliteStore(path, timeout=20)
+    assert store._reader.connected().execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert store.verify("run-7") == 1
 
 
 def test_a_backup_and_a_copy_by_vacuum_are_stores(path: Path) -> None:

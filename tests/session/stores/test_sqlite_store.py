@@ -6,6 +6,7 @@ import asyncio
 import os
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -218,6 +219,42 @@ def test_a_fork_has_no_connection_and_leaves_the_file_free_for_its_parent(path: 
         os._exit(sum(link.connection is not None for link in links))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert elsewhere(lambda: session.dispatch(Note("after"))) == [None]
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_fork_waits_a_while_for_a_transaction_which_begins_again_in_the_parent(
+    path: Path, is_taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, begun, go = open_session(SqliteStore(path)), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with session.transaction() as transaction:
+            transaction.dispatch(Note("held"))
+            begun.set()
+            go.wait(60)
+
+    monkeypatch.setattr("session.stores.sqlite_link._PATIENCE", 0.01)
+    with ThreadPoolExecutor(1) as thread, monkeypatch.context() as patch:
+        held_one = thread.submit(hold)
+        begun.wait(60)
+        if is_taken:
+            patch.setattr("session.stores.sqlite_link.Link.begin", Mock(side_effect=sqlite3.OperationalError))
+        if not (child := os.fork()):
+            os._exit(0)
+        patch.undo()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        go.set()
+        held_one.result(60)
+    assert texts(open_session(SqliteStore(path))) == ["held"]
+
+
+def test_a_writer_waits_for_another_program(path: Path) -> None:
+    session = open_session(SqliteStore(path, timeout=20))
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.1, other.execute, ["COMMIT"]).start()
+        session.dispatch(Note("first"))
+    assert texts(open_session(SqliteStore(path))) == ["first"]
 
 
 # Another store in the same file

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -66,6 +67,14 @@ class TestSqliteStore(OfPlace):
 @pytest.mark.postgres
 class TestPostgresStore(OfPlace):
     kind = PostgresPlace
+
+
+def test_without_psycopg_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "session.stores.postgres", None)
+    assert words_of(ImportError, lambda: stores.PostgresStore) == (
+        "PostgresStore needs psycopg, its pool and libpq: pip install 'session-planning[postgres]' "
+        "'psycopg[binary]'"
+    )
 
 
 def hasty(self: Any, head: StoredSession, change: Any, *, expected: int, checkpoint: Any = None) -> None:

@@ -21,6 +21,8 @@ from store_places import (
     PLAN,
     FolderPlace,
     Place,
+    PostgresPlace,
+    SqlitePlace,
     call,
     mark,
     numbered,
@@ -148,6 +150,8 @@ def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None
 
 def test_two_that_begin_one_session_at_once_have_the_same(place: Place) -> None:
     here, there = (open_session(place.open(), tags={"by": name}) for name in "ab")
+    assert here.store and there.store
+    assert (here.store.place == there.store.place) is isinstance(place, (SqlitePlace, PostgresPlace))
     there.dispatch(Note("theirs"))
     assert here.refresh() == 1
     assert (here.created_at, here.tags) == (there.created_at, {"by": "b"})

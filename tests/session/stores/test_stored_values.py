@@ -19,7 +19,7 @@ from uuid import UUID
 
 import attrs
 import pytest
-from codec_records import Checked, Colour, Level, Unresolved
+from codec_records import Checked, Colour, Level, TypedPoint, Unresolved
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, field_serializer
@@ -509,6 +509,19 @@ def test_rows_of_two_types_keep_their_types() -> None:
 
 
 # Snapshots
+
+
+def test_a_slice_of_typed_dicts_is_one_of_dicts(place: Place) -> None:
+    def opened() -> Session:
+        session = Session(session_id="run-7", store=place.open())
+        session.register_reducer(Note, lambda kept, note: (*kept, TypedPoint(x=len(note.text))), TypedPoint)
+        return session
+
+    session = opened()
+    for text in ("one", "three"):
+        session.dispatch(Note(text))
+    session.rewind(1)  # with a checkpoint
+    assert session.select_all(TypedPoint) == opened().select_all(TypedPoint) == ({"x": 3},)
 
 
 @pytest.mark.parametrize("is_stored", [False, True])

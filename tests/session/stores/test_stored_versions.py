@@ -40,7 +40,7 @@ from session import (
     replace_latest,
     stored,
 )
-from session.stores import MemoryStore, Store, StoredSession
+from session.stores import MemoryStore, StoredSession
 
 evolve: Any = attrs.evolve  # of whichever class; the fields are those that all of them have
 
@@ -299,11 +299,6 @@ def test_a_record_that_is_not_of_its_newest_change_is_damage_of_that(monkeypatch
         "version 1 is damaged in the store",
         1,
     )
-
-
-def test_what_a_store_must_have_is_listed() -> None:
-    methods = "append changes checkpoints claim copy delete drop_checkpoints head rewinds sessions with_key"
-    assert sorted(Store.__abstractmethods__) == methods.split()
 
 
 def test_a_clone_can_go_back_to_the_version_that_it_began_with(place: Place) -> None:

@@ -33,6 +33,10 @@ Paths = dict[str, Path]
 Databases = dict[str, SqlDatabase]
 TABLES = Path(__file__).with_name("music_shop.sql").read_text(encoding="utf-8")
 STATEMENTS: dict[str, Any] = json.loads(Path(__file__).with_name("statements.json").read_text("utf-8"))
+ORDERS, PEOPLE, SOUND, WRONG, DIVISIONS, SEARCHED = (
+    Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8")
+    for name in ("orders", "people", "sound", "wrong", "divisions", "searched")
+)
 
 
 def make_sqlite(folder: Path) -> Path:
@@ -57,7 +61,9 @@ def make_duckdb(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
     folder = tmp_path_factory.mktemp("samples")
-    return {"shop": make(folder / "shop.db"), "music": make_sqlite(folder), "duckdb": make_duckdb(folder)}
+    paths = {"shop": make(folder / "shop.db"), "orders": make(folder / "orders.db", ORDERS)}
+    settle(paths["orders"])
+    return paths | {"music": make_sqlite(folder), "duckdb": make_duckdb(folder)}
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +96,15 @@ def test_what_looks_wrong_and_is_fair_is_answered(databases: Databases, sql: str
     assert (answer["error"], answer["data"]) == (None, STATEMENTS["fair"][sql])
 
 
-@pytest.mark.parametrize("sql", STATEMENTS["as sqlite answers"])
-def test_what_is_sound_is_answered_as_sqlite_does(databases: Databases, paths: Paths, sql: str) -> None:
-    answer = databases["music"].execute(sql)
-    assert (answer["error"], answer["columns"], answer["data"]) == (None, *by_sqlite(paths["music"], sql))
+SOUND_OF = {"music": STATEMENTS["as sqlite answers"], "orders": SOUND.splitlines()}
+
+
+@pytest.mark.parametrize(("name", "sql"), [(name, sql) for name in SOUND_OF for sql in SOUND_OF[name]])
+def test_what_is_sound_is_answered_as_sqlite_does(
+    databases: Databases, paths: Paths, name: str, sql: str
+) -> None:
+    answer = databases[name].execute(sql)
+    assert (answer["error"], answer["columns"], answer["data"]) == (None, *by_sqlite(paths[name], sql))
 
 
 @pytest.mark.parametrize("name", ["music", "duckdb"])
@@ -174,42 +185,16 @@ def test_what_is_deep_or_long_takes_no_second(before: str, piece: str, after: st
     assert process_time() - seconds < 1
 
 
-ORDERS, PEOPLE, SOUND, WRONG, DIVISIONS, SEARCHED = (
-    Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8")
-    for name in ("orders", "people", "sound", "wrong", "divisions", "searched")
-)
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = make(tmp_path_factory.mktemp("orders") / "orders.db", ORDERS)
-    settle(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def orders(path: Path) -> Iterator[SqlDatabase]:
-    with SqlDatabase(path) as database:
-        yield database
-
-
-@pytest.mark.parametrize("sql", SOUND.splitlines())
-def test_a_sound_statement_is_answered_as_sqlite_does(orders: SqlDatabase, path: Path, sql: str) -> None:
-    answer = orders.execute(sql)
-    with closing(sqlite3.connect(path)) as connection:
-        rows = [list(row) for row in connection.execute(sql)]
-    assert (answer["error"], answer["data"]) == (None, rows)
-
-
-def test_wrong_statements_are_errors(orders: SqlDatabase, path: Path, snapshot: SnapshotAssertion) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        for sql in WRONG.splitlines():
-            connection.execute(sql).fetchone()  # it sees nothing wrong
-    errors = {sql: orders.execute(sql)["error"] for sql in WRONG.splitlines()}
+def test_wrong_statements_are_errors(databases: Databases, paths: Paths, snapshot: SnapshotAssertion) -> None:
+    for sql in WRONG.splitlines():
+        by_sqlite(paths["orders"], sql)  # it sees nothing wrong
+    errors = {sql: databases["orders"].execute(sql)["error"] for sql in WRONG.splitlines()}
     assert "".join(f"{sql}\n    {error}\n" for sql, error in errors.items()) == snapshot
 
 
-def test_columns_read_once(path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_columns_read_once(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     """How many questions the check of a statement asks, however often it is run."""
     run, asked = SqliteFile.run, list[str]()
 
@@ -220,7 +205,7 @@ def test_columns_read_once(path: Path, monkeypatch: pytest.MonkeyPatch, snapshot
     def outcome(written: object) -> int:
         sql = whole(written)
         asked.clear()
-        with SqlDatabase(path) as database:
+        with SqlDatabase(paths["orders"]) as database:
             assert [database.execute(sql)["error"] for _ in range(2)] == [None, None]
         assert asked[0] == sql
         return len(asked) - 2
@@ -279,7 +264,8 @@ def test_a_database_with_types_is_only_asked_about_null(snapshot: SnapshotAssert
     assert with_outcomes(stored_values(snapshot), outcome) == snapshot
 
 
-def test_a_whole_division_is_only_an_issue(orders: SqlDatabase, snapshot: SnapshotAssertion) -> None:
+def test_a_whole_division_is_only_an_issue(databases: Databases, snapshot: SnapshotAssertion) -> None:
+    orders = databases["orders"]
     _, _, validate = orders.tools()
     told = list[str]()
     for sql in DIVISIONS.splitlines():

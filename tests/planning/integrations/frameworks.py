@@ -7,10 +7,12 @@ its row by the name of the promise, with the sentence that its page has about it
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from importlib import import_module
 from itertools import count
+from pathlib import Path
 from typing import Any, Protocol
 
 import attrs
@@ -273,33 +275,9 @@ async def aplay(agent: Driver, turns: Turns, before: Any = None, ids: Iterator[s
 
 # The table
 
-PROMISES = {
-    "tools": "The six tools reach the model with their descriptions and schemas.",
-    "section": "The section reaches the model, the same in each request, so that the provider can cache it.",
-    "reminder": "The live plan ends the last message of each request, after everything that is kept.",
-    "roles": "The live plan is not a message of its own: no request has two messages of one role in a row.",
-    "refusal": "The model reads the refusal, repairs its call, and the run continues.",
-    "unknown tool": "The answer to a call of an unknown tool lists the names of the tools.",
-    "not JSON": "The toolbox repairs or refuses arguments that are not JSON.",
-    "order": "Several calls of one turn are all made, in order.",
-    "identity": "The events have the provider's id of a call and the agent's name.",
-    "own tools": "Your own tools get the session and the id of their call.",
-    "news": "Two runs of agents with one name, in one session, hear of each other's changes.",
-    "users": "One agent serves two users at once, with a plan for each.",
-    "no session": "If there is no session for a call, its reply says so.",
-    "restart": "Another process resumes the conversation with the plan from the store.",
-    "opened per call": "A function may open the session from the store at each call.",
-    "early restart": "A restart before the plan's first change ends no conversation.",
-    "two workers": "Two processes can serve one conversation in turn.",
-    "rewind": "When a conversation goes back, so does the plan, and both branches are kept.",
-    "store": "If the store is busy, full or gone, the call fails and the run continues.",
-    "truncated": "A conversation that lost its beginning keeps the plan.",
-    "foreign": "A conversation of another session changes nothing.",
-    "numbered ids": "A second conversation whose server uses the same call numbers gets its own answers.",
-    "repeated ids": "If a provider gives calls of a run the same id, all of them are made.",
-    "same id in a turn": "Two calls of one turn with the same id are both made.",
-}
-"""What holds through each entry point; ``test_promises`` has the tests by these names."""
+COMPARED = (Path(__file__).parents[3] / "docs" / "frameworks" / "compare.md").read_text("utf-8")
+PROMISES = re.findall(r"^- \*\*(.+)\*\*: .", COMPARED, re.MULTILINE)
+"""What holds through each entry point, by the names that the page has; so has ``test_promises`` the tests."""
 
 BY_HAND = (
     "Dropping or editing messages does not change the plan. To rewind both, keep `session.version` with each "

@@ -9,13 +9,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from frameworks import OWN, PROMISES, TABLE, EntryPoint
+from frameworks import COMPARED, OWN, PROMISES, TABLE, EntryPoint
 
 from session import Session
 
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs" / "frameworks"
-COMPARED = (PAGES / "compare.md").read_text()
 of_each = pytest.mark.parametrize("entry", TABLE, ids=[each.name for each in TABLE])
 
 
@@ -41,11 +40,6 @@ def test_the_comparison_has_an_entry_point_with_its_characters_and_what_it_canno
     rows = re.findall(r"^\| \[.+\]\((.+)\) \| (.*`.*) \| ([\d,]+) \| (.*?) ?\|$", COMPARED, re.MULTILINE)
     (row,) = [row for row in rows if f"`{entry.name}`" in row[1].split(", ")]
     assert row == (entry.page, row[1], f"{len(added):,}", ", ".join(entry.cannot))
-
-
-def test_the_comparison_has_the_promises() -> None:
-    rows = "".join(f"- **{name}**: {sentence}\n" for name, sentence in PROMISES.items())
-    assert rows in COMPARED
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,15 @@ from unittest.mock import Mock
 import pytest
 from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, in_turn, rows
 from run_cases import refusal
+from syrupy.assertion import SnapshotAssertion
 
 from planning import Toolbox
 from planning.agent import decide_next_action, execute_tools_node
-from planning.agent.generate import ASKS, asked
+from planning.agent.generate import asked
 from planning.agent.nodes import generating, named_tool
 from planning.agent.state import collected
 from planning.tools import StorageUnavailable, ToolContext, ToolError, ToolRegistry, ToolValidationError
-from planning.tools.errors import SORRY, ContextInvalid, RateLimitExceeded, ToolTimeout, UserInputNeeded
+from planning.tools.errors import ContextInvalid, RateLimitExceeded, ToolTimeout, UserInputNeeded
 from planning.tools.ledger import tool_calls
 from session import Session
 
@@ -76,37 +77,23 @@ def test_a_missing_tool_ends_the_question_with_the_nearest_name() -> None:
     assert update == failed("get_schema", error) | {"is_complete": True}
 
 
-AGAIN = "Call it again, or continue without it."
-LATE = f"execute_sql did not answer in time. {AGAIN}"
-BROKEN = f"execute_sql failed. {AGAIN}"
-GONE = "the file is locked; close it"
-NOTHING = "execute_sql returned nothing; it must return a result"
+RAISED: list[Any] = [
+    ToolValidationError("no such column: nope"),
+    ToolTimeout("it took too long"),
+    TimeoutError("late"),
+    ValueError(),
+    StorageUnavailable("the file is locked; close it"),
+    socket.gaierror("no such host"),
+    *(failing(error, code) for error, code in (("wrong", "parameter"), ("late", "timeout"))),
+    failing("gone", "storage"),
+    in_turn(None),
+]
 
 
-@pytest.mark.parametrize(
-    ("raised", "error", "message", "read"),
-    [
-        (ToolValidationError("no such column: nope"), "no such column: nope", None, "no such column: nope"),
-        (ToolTimeout("it took too long"), "it took too long", None, "it took too long"),
-        (TimeoutError("late"), "late", SORRY, LATE),
-        (ValueError(), "ValueError", SORRY, BROKEN),
-        (StorageUnavailable(GONE), GONE, None, None),
-        (socket.gaierror("no such host"), "no such host", SORRY, None),
-        (failing("wrong", "parameter"), "wrong", None, "wrong"),
-        (failing("late", "timeout"), "late", None, "late"),
-        (failing("gone", "storage"), "gone", None, None),
-        (in_turn(None), NOTHING, None, NOTHING),
-    ],
-    ids=repr,
-)
-def test_a_failing_statement_is_rewritten(
-    raised: Any, error: str, message: str | None, read: str | None
-) -> None:
-    """The user reads the message, and the generator, which then writes the statement again, what is last."""
-    rewritten = {"sql_query": None, "attempts": [{"sql": COUNT, "error": read}]}
-    result = raised if isinstance(raised, dict) else None
-    expected = failed("execute_sql", error, message, result) | (rewritten if read else {})
-    assert done("execute_sql", raised) == expected
+def test_a_failing_statement_is_rewritten(snapshot: SnapshotAssertion) -> None:
+    """The user reads the message, and the generator, which then writes the statement again, the attempt."""
+    told = (f"{raised!r}\n    {done('execute_sql', raised)}\n" for raised in RAISED)
+    assert "".join(told) == snapshot
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -219,53 +206,35 @@ def written(generator: Any, clarify: Any = None, **more: Any) -> Any:
     return generating(function, 0.1, clarify, None, 50_000).run({**ASKED_STATE, **more})
 
 
-def unwritten(error: str, message: str | None = None, *, is_over: bool = False) -> dict[str, Any]:
-    message = error if message is None else message
-    told = {"error": f"Tool generate_sql: {error}", "user_message": message, "is_complete": is_over}
-    return told | {"attempts": [{"sql": None, "error": message}]}
-
-
-def slow(seconds: float, *, is_over: bool = False) -> dict[str, Any]:
-    message = f"generate_sql took longer than {seconds} s and timed out; {AGAIN[0].lower()}{AGAIN[1:-1]}"
-    return {"error": f"Tool generate_sql: {message}", "user_message": message, "is_complete": is_over}
-
-
 def tried(*errors: str) -> dict[str, Any]:
     return {"attempts": [{"sql": None, "error": error} for error in errors]}
 
 
-AWAY = {"error": "Tool generate_sql: it is away", "user_message": "it is away", "is_complete": True}
-UNWRITTEN = "the SQL could not be written"
+SLOW = partial(time.sleep, 0.3)
+LATE = "generate_sql took longer than 0.2 s and timed out; call it again, or continue without it"
+GENERATORS: list[tuple[Any, dict[str, Any]]] = [
+    (COUNT, {}),
+    ({"sql": COUNT}, {}),
+    ({"success": False, "error": "the model is away"}, {}),
+    (ToolError("the model is away; try later"), {}),
+    (ValueError("secret"), {}),
+    (ValueError(), {}),
+    ({"needs_user_input": True, "input_request": "Which year?"}, {}),
+    ('{"needs_user_input": true}', {}),
+    (UserInputNeeded("it lacks a year", "Which year?"), {}),
+    *((None, tried(*[NO_SQL] * times)) for times in (1, 2)),
+    ("I cannot.", {}),
+    ("No.", tried(TEXT.format("Sorry."), TEXT.format("A."))),
+    (ToolError("9 rows, 1 s"), tried("7 rows, 2.5 s", "1,234 rows, 1 s")),
+    (SLOW, {}),
+    (SLOW, {"error": f"Tool generate_sql: {LATE}"}),
+    *((kind("it is away"), {}) for kind in (StorageUnavailable, RateLimitExceeded, ContextInvalid)),
+]
 
 
-@pytest.mark.parametrize(
-    ("generator", "before", "update"),
-    [
-        (COUNT, {}, {"sql_query": COUNT}),
-        ({"sql": COUNT}, {}, {"sql_query": COUNT}),
-        ({"success": False, "error": "the model is away"}, {}, unwritten("the model is away")),
-        (ToolError("the model is away; try later"), {}, unwritten("the model is away; try later")),
-        (ValueError("secret"), {}, unwritten("secret", UNWRITTEN)),
-        (ValueError(), {}, unwritten("ValueError", UNWRITTEN)),
-        ({"needs_user_input": True, "input_request": "Which year?"}, {}, asked("Which year?")),
-        ('{"needs_user_input": true}', {}, asked(ASKS)),
-        (UserInputNeeded("it lacks a year", "Which year?"), {}, asked("Which year?")),
-        (None, tried(NO_SQL), unwritten(NO_SQL)),
-        (None, tried(NO_SQL, NO_SQL), unwritten(NO_SQL, is_over=True)),
-        ("I cannot.", {}, unwritten(TEXT.format("I cannot."))),
-        ("No.", tried(TEXT.format("Sorry."), TEXT.format("A.")), unwritten(TEXT.format("No."), is_over=True)),
-        (
-            ToolError("9 rows, 1 s"),
-            tried("7 rows, 2.5 s", "1,234 rows, 1 s"),
-            unwritten("9 rows, 1 s", is_over=True),
-        ),
-        (lambda: time.sleep(0.3), {}, slow(0.1)),
-        (lambda: time.sleep(0.3), {"error": slow(0.2)["error"]}, slow(0.1, is_over=True)),
-        *((kind("it is away"), {}, AWAY) for kind in (StorageUnavailable, RateLimitExceeded, ContextInvalid)),
-    ],
-)
-def test_a_generator_writes_or_asks_or_fails(generator: Any, before: Any, update: dict[str, Any]) -> None:
-    assert written(generator, **before) == update
+def test_a_generator_writes_or_asks_or_fails(snapshot: SnapshotAssertion) -> None:
+    told = (f"{each!r} {before}\n    {written(each, **before)}\n" for each, before in GENERATORS)
+    assert "".join(told) == snapshot
 
 
 def test_the_user_is_asked_before_the_first_statement_is_written() -> None:

@@ -346,7 +346,7 @@ def test_every_reducer_keeps_the_laws(name: str, slice_: tuple[Row, ...], event:
 
 @given(events=st.lists(ROWS))
 def test_one_item_for_each_key_in_order_of_first_or_of_last_sight(events: list[Row]) -> None:
-    upserted, replaced, keys = tuple[Row, ...](), tuple[Row, ...](), tuple[str, ...]()
+    upserted, replaced, keys = tuple[Row, ...](), tuple[Row, ...](), tuple[Any, ...]()
     first, last = dict[str, Row](), dict[str, Row]()
     for event in events:
         upserted = upsert_by(row_key)(upserted, event)

@@ -138,14 +138,6 @@ def test_a_run_that_was_rewound_and_had_not_called_what_must_be_once_is_another_
     assert after.run_id != before.run_id
 
 
-def test_a_fork_from_before_a_step_ran_runs_it(opened: Opened) -> None:
-    session, tools = nightly(opened()), bench()
-    run(tools, session)
-    fork = session.fork(at=0, session_id="other")
-    tools.took()
-    assert (run(tools, fork).status, tools.calls) == ("completed", ["work", "hold", "work", "mail"])
-
-
 # Stores that refuse
 
 LOCKED = "another worker or program has been writing to the store for more than 0.05 s: try again"

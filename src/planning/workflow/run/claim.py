@@ -85,7 +85,7 @@ def _once_only(steps: Iterable[WorkflowStep], values: RunValues) -> set[str]:
 
 
 def _find_in_log(run_id: str, asked: Collection[str], session: Session) -> dict[str, StepRecord]:
-    """Of steps that must not run again, the newest record in the event log if they were called."""
+    """The newest record in the event log of each of some steps, as one that has failed."""
     if not asked:
         return {}
     logged = {
@@ -96,7 +96,6 @@ def _find_in_log(run_id: str, asked: Collection[str], session: Session) -> dict[
     return {
         step_id: attrs.evolve(record, status="failed", output=None, error=MAYBE)
         for step_id, record in logged.items()
-        if record.called
     }
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +65,19 @@ def note_session(
 
 def called(session: Session, value: object, name: str = "tool") -> ToolInvoked:
     return ToolInvoked(name, {}, None, value, session_id=session.session_id)
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """The exit code of a forked child that does some work."""
+    if pid := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    signal.alarm(30)  # what hangs ends
+    try:
+        work()
+    except BaseException:  # noqa: BLE001 - it is printed, and the test fails
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
 
 def elsewhere(work: Callable[[], object]) -> list[object]:

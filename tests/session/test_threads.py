@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from contextvars import ContextVar
@@ -18,7 +16,7 @@ from typing import Any
 
 import pytest
 from interrupting import SHARE, Fault, drawn, interrupt, points, shown
-from session_records import Count, Note, Ping, elsewhere, note_session, numbers, ping, texts
+from session_records import Count, Note, Ping, elsewhere, in_child, note_session, numbers, ping, texts
 
 from session import Session, StoreError, ToolInvoked, append, pool
 from session.errors import StoreBusy
@@ -393,19 +391,6 @@ def test_a_call_ends_and_its_lane_is_free_wherever_memory_runs_out(monkeypatch: 
 
 
 # Forks
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """The exit code of a forked child that does some work."""
-    if pid := os.fork():
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    signal.alarm(30)  # what hangs ends
-    try:
-        work()
-    except BaseException:  # noqa: BLE001 - it is printed, and the test fails
-        traceback.print_exc()
-        os._exit(1)
-    os._exit(0)
 
 
 def test_a_forked_child_has_threads_of_its_own() -> None:

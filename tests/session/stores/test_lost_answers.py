@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from session_records import Note, texts, words_of
+from session_records import Note, in_child, texts, words_of
 from store_places import PLAN, Place, PostgresPlace, SqlitePlace, call, mark, open_session, state_of, statuses
 
 from session import Session, StoreError, TransactionError
@@ -198,11 +197,14 @@ def test_a_child_does_not_commit_the_transaction_of_its_parent(place: Place) -> 
     session = open_session(place.open())
     opened = session.transaction()
     opened.__enter__().dispatch(Note("parent"))
-    if not (child := os.fork()):
-        refusal = words_of(TransactionError, opened.__exit__, None, None, None)
-        os._exit(refusal != "this process was forked inside the transaction, which is its parent's")
+
+    def commit() -> None:
+        assert words_of(TransactionError, opened.__exit__, None, None, None) == (
+            "this process was forked inside the transaction, which is its parent's"
+        )
+
+    assert in_child(commit) == 0
     opened.__exit__(None, None, None)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert texts(open_session(place.open())) == ["parent"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import socket
 import threading
@@ -23,7 +22,7 @@ from cutting_proxy import cutting
 from postgres_server import ESCAPED, PASSWORD, PostgresServer, running
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
-from session_records import Note, Ping, elsewhere, give_up, words_of
+from session_records import Note, Ping, elsewhere, give_up, in_child, texts, words_of
 from store_places import BUSY, PLAN, call, open_session, outcome_of, refused
 from syrupy.assertion import SnapshotAssertion
 
@@ -332,6 +331,28 @@ def test_tables_that_are_absent_or_of_a_newer_format_are_refused(pg: Pg) -> None
     assert refused(pg.again().create) == newer
 
 
+def test_a_child_has_connections_of_its_own_and_its_parent_keeps_those_that_it_has(
+    pg: Pg, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, held, gate = pg.again(size=1), threading.Event(), threading.Event()
+    session = open_session(store)
+    session.dispatch(Note("first"))
+
+    def hold() -> None:
+        with store.lock("other"):
+            held.set()
+            gate.wait(60)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(hold)
+        held.wait(60)
+        assert in_child(partial(session.dispatch, Note("child"))) == 0
+        gate.set()
+    monkeypatch.setattr("psycopg.connect", Mock(side_effect=psycopg.OperationalError))
+    session.dispatch(Note("parent"))
+    assert (texts(session), pg.store.verify("run-7")) == (["first", "child", "parent"], 3)
+
+
 def test_the_pool_is_bounded_and_says_when_it_is_empty(pg: Pg) -> None:
     small = pg.again(size=1, timeout=0.2)
     with small.lock("one"):
@@ -529,11 +550,14 @@ def test_a_pool_of_the_host_is_used_and_left_to_it(pg: Pg) -> None:
         session.dispatch(Ping(1))
         with closing(store.watch("run-7", after=0, timeout=20)) as watch:
             assert next(watch).version == 1
-        child = os.fork()
-        if not child:
-            message = refused(lambda: store.head("run-7"))
-            os._exit(0 if message.startswith("the pool belongs to the process that this one was") else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+        def asked() -> None:
+            assert refused(lambda: store.head("run-7")) == (
+                "the pool belongs to the process that this one was forked from: open a store here, with a "
+                "pool of its own or with an address"
+            )
+
+        assert in_child(asked) == 0
         store.close()
         session.dispatch(Ping(2))
         with pool.connection(), pool.connection():

@@ -19,7 +19,7 @@ from unittest.mock import Mock
 import attrs
 import pytest
 from served_calls import held
-from session_records import Note, Ping, elsewhere, texts
+from session_records import Note, Ping, elsewhere, in_child, texts
 from store_places import BUSY, PLAN, SETUP, call, mark, numbered, on_file, open_session, refused, store_of
 
 from planning import Plan
@@ -215,9 +215,11 @@ def test_a_fork_has_no_connection_and_leaves_the_file_free_for_its_parent(path: 
     session = open_session(SqliteStore(path))
     session.dispatch(Note("before"))
     links = (store_of(session)._writer, store_of(session)._reader)
-    if not (child := os.fork()):
-        os._exit(sum(link.connection is not None for link in links))
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    def closed() -> None:
+        assert [link.connection for link in links] == [None, None]
+
+    assert in_child(closed) == 0
     assert elsewhere(lambda: session.dispatch(Note("after"))) == [None]
 
 
@@ -239,10 +241,8 @@ def test_a_fork_waits_a_while_for_a_transaction_which_begins_again_in_the_parent
         begun.wait(60)
         if is_taken:
             patch.setattr("session.stores.sqlite_link.Link.begin", Mock(side_effect=sqlite3.OperationalError))
-        if not (child := os.fork()):
-            os._exit(0)
+        assert in_child(lambda: None) == 0
         patch.undo()
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         go.set()
         held_one.result(60)
     assert texts(open_session(SqliteStore(path))) == ["held"]

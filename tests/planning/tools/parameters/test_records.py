@@ -167,6 +167,7 @@ REFUSED: list[tuple[Any, Any]] = [
     *((kind, "x") for kind in (datetime.datetime, datetime.time | None, datetime.timedelta, uuid.UUID)),
     (decimal.Decimal, "x"), (pydantic.HttpUrl, "x"), (pydantic.SecretStr, 1),
     (Annotated[str, Field(pattern="^a")], "b"),
+    (Annotated[str, Field(pattern="^a")], 1),
     (Annotated[str, Field(max_length=3)], "aaaa"),
     (Annotated[list[int], Field(min_length=1)], []),
     (list[Annotated[int, Field(ge=0)]], [-1]),

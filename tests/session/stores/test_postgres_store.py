@@ -356,6 +356,18 @@ def test_the_pool_is_bounded_and_says_when_it_is_empty(pg: Pg) -> None:
     assert small.head("two") is None
 
 
+def test_closing_takes_no_connection_that_is_in_use(pg: Pg, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, connect = pg.again(size=2, timeout=1), Mock(wraps=psycopg.connect)
+    session, read = open_session(store, "one"), partial(store.head, "two")
+    monkeypatch.setattr("psycopg.connect", connect)
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("kept"))
+        assert [elsewhere(read), elsewhere(read), connect.call_count] == [[None], [None], 1]
+        store.close()
+        assert [elsewhere(read), elsewhere(read), connect.call_count] == [[None], [None], 2]
+    assert [session.version, elsewhere(read), connect.call_count] == [1, [None], 2]
+
+
 def test_a_text_that_the_database_cannot_hold_is_refused_and_nothing_changes(pg: Pg) -> None:
     session = begun(pg)
     for name in ("a\0b", "\ud800"):

@@ -379,6 +379,9 @@ def test_a_text_that_the_database_cannot_hold_is_refused_and_nothing_changes(pg:
     assert (pg.store.claim("later", "a"), pg.store.claims("later")) == (True, [("a", 0)])
 
 
+LONG = "ab" * 31 + "é"  # 64 bytes
+
+
 def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
     assert words_of(TypeError, PostgresStore, 5) == (
         "a store needs an address or a psycopg_pool.ConnectionPool, got 5"
@@ -390,10 +393,13 @@ def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
     for options, message in (
         ({"schema": "a$b"}, "schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'"),
         ({"schema": ""}, "schema must be 1 to 63 bytes of text without $ % ? { }, got ''"),
+        ({"schema": LONG}, f"schema must be 1 to 63 bytes of text without $ % ? {{ }}, got {LONG!r}"),
         ({"size": 0}, "size must be 1 or more connections, got 0"),
         ({"timeout": -1}, "timeout must be seconds of 0 or more, got -1"),
     ):
         assert words_of(ValueError, PostgresStore, pg.server.url, **options) == message
+    assert "x" in PostgresStore.schema_sql("x")
+    assert LONG[1:] in PostgresStore.schema_sql(LONG[1:])
     odd = PostgresStore(pg.server.url, schema='X-we"ird')
     odd.create()
     odd.create()

@@ -150,7 +150,7 @@ def _prepare(path: Path, timeout: float) -> None:
         OSError: It cannot be made.
     """
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
     found = path.lstat()
     what = next((what for is_such, what in _OTHER_KINDS if is_such(found.st_mode)), "not a file")
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:  # each name would have a WAL of its own

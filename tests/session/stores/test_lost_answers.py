@@ -7,16 +7,18 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
+from unittest.mock import Mock
 
 import pytest
 from session_records import Note, in_child, texts, words_of
 from store_places import PLAN, Place, PostgresPlace, SqlitePlace, call, mark, open_session, state_of, statuses
 
 from session import Session, StoreError, TransactionError
-from session.stores import MemoryStore, SqliteStore, Store, copy_session
+from session.stores import MemoryStore, SqliteStore, Store, StoredSession, copy_session
 
 
 @pytest.fixture(params=[SqlitePlace, pytest.param(PostgresPlace, marks=pytest.mark.postgres)])
@@ -40,7 +42,8 @@ class Wrapped:
         return getattr(self.inner, name)
 
 
-def fail() -> NoReturn:
+def fail(then: Callable[[], object] = lambda: None) -> NoReturn:
+    then()
     raise sqlite3.OperationalError("disk I/O error")
 
 
@@ -67,7 +70,7 @@ def losing(
             inner = store._writer.connected()
 
             def execute(statement: str, *values: Any) -> object:
-                return run(partial(inner.execute, statement, *values), statement, fail)
+                return run(partial(inner.execute, statement, *values), statement, partial(fail, then))
 
             patch.setattr(store._writer, "connection", Wrapped(inner, execute))
             yield
@@ -166,9 +169,8 @@ def test_every_write_whose_answer_is_lost_is_looked_for(
         assert work(store, session) is False
 
 
-@pytest.mark.postgres
-def test_a_change_that_another_has_continued_when_it_is_looked_for_is_there(tmp_path: Path) -> None:
-    session, other = (open_session(PostgresPlace(tmp_path).open()) for _ in range(2))
+def test_a_change_that_another_has_continued_when_it_is_looked_for_is_there(place: Place) -> None:
+    session, other = (open_session(place.open()) for _ in range(2))
 
     def continue_there() -> None:
         with ThreadPoolExecutor() as threads:
@@ -177,6 +179,27 @@ def test_a_change_that_another_has_continued_when_it_is_looked_for_is_there(tmp_
     with losing(session.store, is_done=True, then=continue_there):
         session.dispatch(Note("ours"))
     assert (session.refresh(), texts(session)) == (2, ["ours", "theirs"])
+
+
+def test_a_look_that_fails_is_made_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    store: Any = place.open()
+    session, asking = open_session(store), store._asking
+    session.dispatch(Note("first"))
+    with losing(store, is_done=True):
+        monkeypatch.setattr("session.stores.sql._PATIENCE", 60)
+        monkeypatch.setattr(store, "_asking", Mock(side_effect=[StoreError("gone"), asking("run-7")]))
+        session.dispatch(Note("second"))
+    assert (session.version, store.verify("run-7")) == (2, 2)
+
+
+def test_a_lock_allows_one_change(place: Place) -> None:
+    store, now = place.open(), datetime(2026, 1, 1, tzinfo=UTC)
+    head = StoredSession("run-7", 0, b"", now, now)
+    with store.lock("run-7"):
+        store.append(head, None, expected=0)
+        assert words_of(TransactionError, store.append, head, None, expected=0) == (
+            "a lock allows one change: release it and take it again"
+        )
 
 
 @pytest.mark.postgres

@@ -21,6 +21,7 @@ import pytest
 from cutting_proxy import cutting
 from postgres_server import ESCAPED, PASSWORD, PostgresServer, running
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from session_records import Note, Ping, elsewhere, give_up, in_child, texts, words_of
 from store_places import BUSY, PLAN, call, open_session, outcome_of, refused
@@ -295,6 +296,7 @@ def test_wrong_addresses_say_what_is_wrong_and_never_the_password(pg: Pg) -> Non
     unreadable = (
         *("postgresql//u:secret-word@h/d", "postgresql://u:secret-word%zz@h/d"),
         *("postgresql://u:secret@word@h/d", "postgresql://u:secret/word@h/d", "postgresql://u:1/word@h/d"),
+        *("postgresql://h:secret-word/d", "host=\ud800 password=secret-word"),
         *("host=h password='secret-word", "host=h passwort=secret-word", "host=h\0 password=secret-word"),
     )
     for address in unreadable:
@@ -342,6 +344,13 @@ def test_a_child_has_connections_of_its_own_and_its_parent_keeps_those_that_it_h
     monkeypatch.setattr("psycopg.connect", Mock(side_effect=psycopg.OperationalError))
     session.dispatch(Note("second"))
     assert (texts(session), pg.store.verify("run-7")) == (["first", "second"], 2)
+
+
+def test_a_record_that_is_missing_is_damage(pg: Pg) -> None:
+    begun(pg)
+    pg.execute("DELETE FROM {}.sessions")
+    missing = "the record of session 'run-7' is missing: the database is damaged"
+    assert refused(lambda: pg.store.verify("run-7")) == missing
 
 
 def test_the_pool_is_bounded_and_says_when_it_is_empty(pg: Pg) -> None:
@@ -393,6 +402,7 @@ def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
     for options, message in (
         ({"schema": "a$b"}, "schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'"),
         ({"schema": ""}, "schema must be 1 to 63 bytes of text without $ % ? { }, got ''"),
+        ({"schema": "\ud800"}, "schema must be 1 to 63 bytes of text without $ % ? { }, got '\\ud800'"),
         ({"schema": LONG}, f"schema must be 1 to 63 bytes of text without $ % ? {{ }}, got {LONG!r}"),
         ({"size": 0}, "size must be 1 or more connections, got 0"),
         ({"timeout": -1}, "timeout must be seconds of 0 or more, got -1"),
@@ -415,6 +425,16 @@ def test_a_transaction_that_is_given_up_leaves_its_connection_at_rest(
         give_up(session, lambda transaction: transaction.dispatch(Note("lost")))
     session.dispatch(Note("second"))
     assert (session.version, connect.call_count) == (2, 0)
+
+
+def test_a_connection_that_is_not_at_rest_is_not_used_again(pg: Pg, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, connect = begun(pg), Mock(wraps=psycopg.connect)
+    monkeypatch.setattr("psycopg.connect", connect)
+    with monkeypatch.context() as patch:
+        patch.setattr(pg.store, "_roll_back", Mock())
+        give_up(session, lambda transaction: transaction.dispatch(Note("lost")))
+    session.dispatch(Note("second"))
+    assert (session.version, connect.call_count) == (2, 1)
 
 
 def test_a_statement_that_fails_within_a_transaction_ends_it(pg: Pg) -> None:
@@ -522,7 +542,7 @@ def test_watches_of_tasks_share_one_thread_and_hear_at_once(pg: Pg, monkeypatch:
 
     async def follow() -> list[int]:
         found = []
-        async for change in store.awatch("run-7", after=0, timeout=20):
+        async for change in store.awatch("run-7", after=0, timeout=120):
             found.append(change.version)
             if len(found) == 2:
                 break
@@ -538,7 +558,7 @@ def test_watches_of_tasks_share_one_thread_and_hear_at_once(pg: Pg, monkeypatch:
         assert [(each.name, each.daemon) for each in started] == [("session watches", True)]
         return list(await asyncio.gather(*tasks))
 
-    assert asyncio.run(seen()) == [[1, 2]] * 40
+    assert asyncio.run(asyncio.wait_for(seen(), 30), debug=True) == [[1, 2]] * 40
 
 
 def test_an_address_names_a_store_and_its_schema(pg: Pg) -> None:
@@ -551,7 +571,8 @@ def test_an_address_names_a_store_and_its_schema(pg: Pg) -> None:
 
 
 def test_a_pool_of_the_host_is_used_and_left_to_it(pg: Pg) -> None:
-    with ConnectionPool(pg.server.conninfo, min_size=1, max_size=2, open=True, timeout=5) as pool:
+    more: dict[str, Any] = {"kwargs": {"row_factory": dict_row}, "open": True, "timeout": 5}
+    with ConnectionPool(pg.server.conninfo, min_size=1, max_size=2, **more) as pool:
         store = PostgresStore(pool, schema=pg.schema)
         place = f"postgresql://{pg.server.folder}:{pg.server.port}/postgres"
         assert repr(store) == f"PostgresStore({place!r}, schema={pg.schema!r})"

@@ -132,6 +132,17 @@ def test_the_suite_finds_a_store_that_breaks_a_promise(
         getattr(suite, test)()
 
 
+def test_a_long_session_is_copied_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("session.stores.copying._BATCH", 2)
+    here, there = MemoryStore(), MemoryStore()
+    session = open_session(here)
+    for number in range(5):
+        session.publish(Ping(number))
+    copy_session(here, there, "run-7")
+    assert there.verify("run-7") == 5
+    assert there.changes("run-7", 1, 9) == here.changes("run-7", 1, 9)
+
+
 def test_a_store_that_there_is_not_has_no_name() -> None:
     assert words_of(AttributeError, getattr, stores, "FileStore") == (
         "module 'session.stores' has no attribute 'FileStore'"

@@ -150,7 +150,9 @@ def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None
 
 def test_two_that_begin_one_session_at_once_have_the_same(place: Place) -> None:
     here, there = (open_session(place.open(), tags={"by": name}) for name in "ab")
-    assert here.store and there.store
+    assert here.store
+    assert there.store
+    assert here.store.place is not None
     assert (here.store.place == there.store.place) is isinstance(place, (SqlitePlace, PostgresPlace))
     there.dispatch(Note("theirs"))
     assert here.refresh() == 1

@@ -169,12 +169,12 @@ def test_every_call_ends_while_a_pooler_waits_for_its_server(pg: Pg) -> None:
 
 def test_a_commit_that_the_server_makes_late_is_waited_for(pg: Pg, monkeypatch: pytest.MonkeyPatch) -> None:
     with cutting(pg.server.port) as proxy:
-        store = pg.again(proxy.port, timeout=0.5)
+        store = pg.again(proxy.port, timeout=1)
         session = open_session(store)
         session.dispatch(Note("first"))
 
         def open_beside(timeout: float) -> psycopg.Connection[Any]:
-            threading.Timer(0.2, setattr, (proxy, "is_silent", False)).start()
+            threading.Timer(0.1, setattr, (proxy, "is_silent", False)).start()
             return pg.store._connections.open(timeout)
 
         monkeypatch.setattr(store._connections, "open", open_beside)
@@ -336,7 +336,7 @@ def test_tables_that_are_absent_or_of_a_newer_format_are_refused(pg: Pg) -> None
 def test_a_child_has_connections_of_its_own_and_its_parent_keeps_those_that_it_has(
     pg: Pg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = pg.again(size=1, timeout=1)
+    store = pg.again(size=1, timeout=10)
     session = open_session(store)
     session.dispatch(Note("first"))
     with store.lock("other"):
@@ -366,7 +366,7 @@ def test_the_pool_is_bounded_and_says_when_it_is_empty(pg: Pg) -> None:
 
 
 def test_closing_takes_no_connection_that_is_in_use(pg: Pg, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, connect = pg.again(size=2, timeout=1), Mock(wraps=psycopg.connect)
+    store, connect = pg.again(size=2, timeout=10), Mock(wraps=psycopg.connect)
     session, read = open_session(store, "one"), partial(store.head, "two")
     monkeypatch.setattr("psycopg.connect", connect)
     with session.transaction() as transaction:

@@ -26,8 +26,8 @@ from trial import Reach, tried
 ROOT = Path(__file__).parent.parent
 HERE = Path(__file__).parent
 _ANY_CASE = re.compile(
-    "SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|BEGIN|COMMIT|ROLLBACK|PRAGMA|VACUUM|WHERE|CAST|_columns:|utf-8"
-    "|version, text"
+    "SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|BEGIN|COMMIT|ROLLBACK|PRAGMA|VACUUM|WHERE|CAST|SET LOCAL"
+    "|_columns:|utf-8|version, text"
 )
 # Imported once, for all rooms; of the project nothing, as each room's process imports its own.
 _SHARED = (

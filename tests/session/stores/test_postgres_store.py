@@ -410,6 +410,8 @@ def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
         assert words_of(ValueError, PostgresStore, pg.server.url, **options) == message
     assert "x" in PostgresStore.schema_sql("x")
     assert LONG[1:] in PostgresStore.schema_sql(LONG[1:])
+    nameless = PostgresStore(SimpleNamespace(getconn=len, conninfo=len))
+    assert repr(nameless) == "PostgresStore('postgresql:///', schema='sessions')"
     odd = PostgresStore(pg.server.url, schema='X-we"ird')
     odd.create()
     odd.create()

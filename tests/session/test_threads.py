@@ -13,6 +13,7 @@ from functools import partial
 from operator import getitem
 from time import monotonic, sleep
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from interrupting import SHARE, Fault, drawn, interrupt, points, shown
@@ -242,6 +243,17 @@ def test_a_call_that_is_cancelled_is_not_made_or_is_waited_for(*, has_begun: boo
 
     asyncio.run(main())
     assert made == (["made"] if has_begun else [])
+
+
+def test_an_end_that_the_loop_is_not_told_of_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_HELD_UP", HELD_UP)
+
+    async def main() -> str:
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "call_soon_threadsafe", Mock(side_effect=RuntimeError))
+        return await asyncio.wait_for(Pool().run("lane", lambda: "made"), 20)
+
+    assert asyncio.run(main()) == "made"
 
 
 def test_calls_whose_event_loop_has_ended_are_not_made() -> None:

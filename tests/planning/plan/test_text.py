@@ -75,7 +75,7 @@ FAULTS: list[tuple[TextRule, str]] = [
         "\u4fee\n\u590d", "a\u1680b", "a\u2029b", "\x01\x02\x03",
     )),
     *((UNICODE.title, text) for text in (
-        "ab\u202ecd", "a\u2003b", "a\ud800", "写\n测", "测" * 161,
+        "ab\u202ecd", "a\u2003b", "a\ud800", "写\n测", "测" * 161, "\u0301\u0308",
         "\u3164\u2003\u2028\u2029\u00ad\u20dd\x9f\u200d",
     )),
 ]  # fmt: skip

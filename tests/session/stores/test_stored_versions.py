@@ -33,6 +33,7 @@ from session import (
     Session,
     SessionEvent,
     StoreError,
+    ToolFailed,
     ToolInvoked,
     TransactionError,
     VersionError,
@@ -250,6 +251,10 @@ def test_a_transaction_takes_one_key_and_finds_its_call(place: Place) -> None:
                 "refresh outside of transactions: inside, you have the newest version"
             )
         assert find("3") is None
+        with session.transaction():
+            publish(ToolFailed("call 8", None, idempotency_key="8"))
+            publish(call_of("9"))
+        assert session.history()[-1].idempotency_key == "9"
         with session.transaction():
             for key in "56":
                 publish(call_of(key))

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planning.errors import (
-    Problem,
-    ToolValidationError,
-    line_of,
-    nearest,
-    one_line,
-    show,
-    suggestion,
-    unknown_option,
-)
+from planning import errors
+from planning.errors import Problem, ToolValidationError, line_of, nearest, show, suggestion, unknown_option
 
 
 def test_a_problem_can_always_be_written_to_a_client() -> None:
@@ -118,6 +110,6 @@ def test_a_wrong_name_gets_the_nearest_or_all_that_there_are() -> None:
 
 
 def test_a_text_or_an_error_becomes_one_line_that_is_cut() -> None:
-    assert one_line("a\tb\nc\x1b") == "a b | c\\x1b"
+    assert errors.one_line("a\tb\nc\x1b") == "a b | c\\x1b"
     assert (line_of(ValueError(" a\n\tb\x1b ")), line_of("a  b")) == ("a b\\x1b", "a b")
     assert line_of("caf\u00e9 \u200b" * 20, 20) == "caf\u00e9 \\u200bcaf\u00e9 \\..."

@@ -179,10 +179,7 @@ def test_a_fork_without_changes_is_a_session_at_once(place: Place) -> None:
 def test_a_private_slice_is_in_no_store_and_stays_at_a_rewind(place: Place) -> None:
     store = place.open()
     session = open_session(store)
-    session.register_reducer(
-        Ping, lambda slice_, event: (*slice_, Secret(event.number)), Secret, is_private=True
-    )
-    session.register_reducer(Secret, append, is_private=True)
+    session.register_reducer(Secret, lambda slice_, secret: (*slice_, secret), is_private=True)
     session.dispatch(Secret(12345678))
     assert session.version == 0
     with session.transaction() as transaction:
@@ -201,6 +198,13 @@ def test_a_private_slice_is_in_no_store_and_stays_at_a_rewind(place: Place) -> N
     assert there.select_all(Secret) == ()
     files = [each for each in place.path.parent.rglob("*") if each.is_file()]
     assert b"12345678" not in b"".join(each.read_bytes() for each in files)
+    template = Session()
+    template.register_like(session)
+    del session, transaction
+    gc.collect()
+    again = Session(session_id="run-7", store=store)
+    again.register_like(template)
+    assert again.select_all(Secret) == ()
 
 
 @attrs.frozen

@@ -19,7 +19,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from plan_findings import stored_text
 from rich.console import Console, RenderableType
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from planning.cli.app import app
@@ -56,6 +58,12 @@ def printed(*arguments: str, stdin: str | bytes | None = None) -> Any:
 def runs(commands: Iterable[str], before: str = "") -> str:
     """What several commands show, each below its line."""
     return "".join(f"-- {each}\n{run(*shlex.split(before + each))}" for each in commands)
+
+
+def commands_in(snapshot: SnapshotAssertion) -> list[str]:
+    """The commands of a stored snapshot, each above what it shows: see ``stored_text``."""
+    lines = stored_text(snapshot).splitlines()
+    return [line.removeprefix("-- ") for line in lines if line.startswith("-- ")]
 
 
 _PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

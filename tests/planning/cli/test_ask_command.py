@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from chat_server import ChatServer, failure, is_silent, reply, says
-from cli_runs import ROOT, in_terminal, run, runs, started
+from cli_runs import ROOT, commands_in, in_terminal, run, runs, started
 from examples.shop import create_database
 from syrupy.assertion import SnapshotAssertion
 
@@ -159,21 +159,12 @@ def test_a_slow_model_is_asked_twice_for_as_long_and_with_as_much_text_as_it_may
 
 # Nothing is asked
 
-OF_FILE = ["--csv --json", "--base-url http://127.0.0.1:1", *(f"--timeout {n}" for n in ("0", "nan", "1e9"))]
-OF_MODEL = ["--prompt-limit 3999", "--prompt-limit 50001", "", "--base-url localhost"]
-REFUSED = [
-    *("'How many?' --db shop.db", "'How many?'", "'  ' --db shop.db --model m"),
-    *(f"--db shop.db --sql-from count.sql {each}" for each in OF_FILE),
-    *(f"--db shop.db --sql-from {file}" for file in ("-", "none.sql", "shop.db", "blank.sql")),
-    *("--db /dev/zero --sql-from count.sql", "'How many?' --model m --db none.db"),
-    *(f"'How many?' --model m --db shop.db {each}" for each in OF_MODEL),
-]
-
 
 def test_what_cannot_be_asked_is_refused(snapshot: SnapshotAssertion) -> None:
     Path("blank.sql").write_text("\n---\n \n")
-    shown = runs(REFUSED, "ask ")
-    assert shown.count("exit code 2\n") == len(REFUSED)
+    commands = commands_in(snapshot)
+    shown = runs(commands, "ask ")
+    assert shown.count("exit code 2\n") == len(commands)
     assert shown == snapshot
 
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any, get_args
 
 import pytest
-from cli_runs import run, runs
+from cli_runs import commands_in, run, runs
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningStrategy, PlanningToolsSection
@@ -67,15 +67,8 @@ def test_the_package_is_the_command(module: str) -> None:
     assert done.stdout == f"planning {version('session-planning')}\n"
 
 
-WRONG = [
-    *("plan", "replai", "--loud", "replay --jsn", "--versoin", "history --lmit 3", "sessions delete --ye x"),
-    *("run --zzz", "store", "store cop", "tools a", "tools --format yaml", "validate --format xml plan.json"),
-    *("schema --version 3", "view --port soon", "view --port -1", "run --max-parallel 1.5"),
-]
-
-
 def test_wrong_usage_is_exit_code_two(snapshot: SnapshotAssertion) -> None:
-    assert runs(WRONG) == snapshot
+    assert runs(commands_in(snapshot)) == snapshot
 
 
 @pytest.mark.parametrize("version", ["1", "2"])

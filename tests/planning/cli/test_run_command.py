@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import printed, run, runs
+from cli_runs import commands_in, printed, run, runs
 from run_folders import FAILING, FINE, Running, calls, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
 
@@ -73,17 +73,10 @@ def test_a_plan_with_errors_is_told_as_validate_tells_it_and_not_run(folder: Pat
     assert calls(folder) == []
 
 
-OPTIONS = [
-    *("--var year", "--var =1", "--var a=1 --var a=1", "--prompt a --var user_prompt=a"),
-    *("--executor dask://nowhere", "--timeout 0", "--json", ""),
-]
-REFUSED = ["", "--tools find", "--tools nowhere:tools"]
-REFUSED += [f"--tools step_tools:tools {each}" for each in OPTIONS]
-
-
 def test_what_cannot_be_done_is_refused_at_once(folder: Path, snapshot: SnapshotAssertion) -> None:
-    shown = runs(REFUSED, "run fine.json ")
-    assert (shown.count("exit code 2\n"), calls(folder)) == (len(REFUSED), [])
+    options = commands_in(snapshot)
+    shown = runs(options, "run fine.json ")
+    assert (shown.count("exit code 2\n"), calls(folder)) == (len(options), [])
     assert not (folder / ".planning").exists()
     assert shown == snapshot
 
@@ -178,25 +171,13 @@ def test_a_session_has_the_name_of_the_file(folder: Path) -> None:
     assert sessions() == ["a-b", "think", "workflow"]
 
 
-NOT_RESUMED = [
-    "fine.json failing --tools step_tools:tools --prompt larks",
-    "failing.json --tools step_tools:tools --resume --prompt owls",
-    "failing.json --tools step_tools:tools --resume --var year=2023",
-    "failing.json --tools step_tools:tools --resume --var month=1",
-    "failing.json --tools find,fail --resume",
-    "fine.json --tools step_tools:tools --resume",
-    "fine.json --tools step_tools:tools --prompt larks --store fine.json",
-    "changed.json failing --tools step_tools:tools --resume",
-    "goal.json failing --tools step_tools:tools --resume",
-]
-
-
 @pytest.mark.usefixtures("failed")
 def test_what_cannot_be_resumed_is_refused(folder: Path, snapshot: SnapshotAssertion) -> None:
     (folder / "changed.json").write_text(plan(FIRST[0] | {"description": "Else"}, *FIRST[1:]))
     (folder / "goal.json").write_text(plan(*FIRST, goal="Else"))
-    shown = runs(NOT_RESUMED, "run ")
-    assert (shown.count("exit code 2\n"), calls(folder)) == (len(NOT_RESUMED), ["fail", "find"])
+    commands = commands_in(snapshot)
+    shown = runs(commands, "run ")
+    assert (shown.count("exit code 2\n"), calls(folder)) == (len(commands), ["fail", "find"])
     assert shown == snapshot
 
 

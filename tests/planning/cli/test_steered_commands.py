@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cli_runs import plain, printed, run, started, written_in_terminal
+from cli_runs import commands_in, plain, printed, run, runs, started, written_in_terminal
 from page_data import call, kept, run_of, waiting
 from run_folders import PATIENCE
 from store_files import timeless
@@ -69,18 +69,9 @@ def session() -> Session:
     return session
 
 
-COMMANDS = [
-    *("history plans.db nightly", "show plans.db nightly", "show plans.db nightly --at 2"),
-    "show plans.db nightly --json",
-    *(f"diff plans.db nightly {versions}" for versions in ("1 8", "3 4", "5 6")),
-    *("rewind plans.db nightly 1", "sessions plans.db"),
-]
-
-
 @pytest.mark.usefixtures("session")
 def test_what_people_read_of_a_policy(snapshot: SnapshotAssertion) -> None:
-    shown = "".join(f"-- {command}\n{timeless(run(*command.split()))}" for command in COMMANDS)
-    assert shown == snapshot
+    assert timeless(runs(commands_in(snapshot))) == snapshot
 
 
 @pytest.mark.usefixtures("session")

@@ -237,7 +237,7 @@ def test_a_session_takes_its_own_events_of_a_bus_that_hands_it_all() -> None:
 # Identities
 
 IDENTITY = UUID("00000000-0000-4000-8000-00000000abcd")
-NAMES = ["run-7", "a", "A.b_c:d-9", "7", "x" * 128, str(IDENTITY).upper(), IDENTITY.hex, "-", "None"]
+NAMES = ["run-7", "a", "A.b_c:d-9", "7", "x" * 128, str(IDENTITY).upper(), IDENTITY.hex, "-", "X.", "None"]
 RULE = "a session id must be a UUID or 1 to 128 ASCII letters, digits and the characters . _ - :, got "
 DOTS = "a session id must not be only dots, got "
 

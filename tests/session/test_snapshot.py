@@ -173,8 +173,9 @@ def test_a_set_is_written_alike_in_every_process() -> None:
 def test_any_identity_time_and_tags_come_back(
     session_id: UUID | str, created_at: datetime, tags: dict[str, str]
 ) -> None:
-    snapshot = Session(session_id=session_id, created_at=created_at, tags=tags).snapshot()
-    snapshot = Snapshot(slices={}, session_id=session_id, created_at=created_at, tags=snapshot.tags)
+    session = Session(session_id=session_id, created_at=created_at, tags=tags)
+    assert session.created_at == created_at
+    snapshot = Snapshot(slices={}, session_id=session_id, created_at=created_at, tags=session.tags)
     try:
         text = snapshot.to_json()
     except SnapshotError as error:  # a moment that was there twice, when the clocks went back

@@ -333,8 +333,11 @@ def test_a_record_that_disagrees_with_the_changes_is_damage(path: Path) -> None:
         assert (str(caught.value), caught.value.version) == (DAMAGED.format(5, 4), 5)
     with closing(sqlite3.connect(path)) as connection, connection:
         write_head(connection, attrs.evolve(head, hash=early.hash).row()[:-1])
-    for work in (open_session(SqliteStore(path)).history, lambda: SqliteStore(path).verify("run-7")):
-        assert refused(work) == DAMAGED.format(20, 19)
+    again, store = open_session(SqliteStore(path)), SqliteStore(path)
+    for work in (again.history, partial(store.verify, "run-7"), partial(again.select_all, ToolInvoked)):
+        with pytest.raises(StoreError) as caught:
+            work()
+        assert (str(caught.value), caught.value.version) == (DAMAGED.format(20, 19), 20)
 
 
 # Beside a writer

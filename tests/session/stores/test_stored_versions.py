@@ -214,13 +214,14 @@ class Secret:
     number: int
 
 
-def test_a_claim_inside_a_transaction_is_refused(place: Place) -> None:
-    for session in (Session(), open_session(place.open())):
+def test_a_claim_inside_a_transaction_is_refused_and_a_fork_has_those_before_it(place: Place) -> None:
+    for session in (open_session(None, "a"), open_session(place.open())):
+        session.dispatch(Note("first"))
         with session.transaction():
             assert words_of(TransactionError, session.claim, "send a mail") == (
                 "claim outside of transactions: a rollback does not undo a claim"
             )
-        assert session.claim("send a mail")
+        assert (session.claim("send a mail"), session.fork().claim("send a mail")) == (True, False)
 
 
 def test_a_rollback_frees_no_key(place: Place) -> None:

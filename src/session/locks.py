@@ -262,7 +262,8 @@ def _renew_locks() -> None:
         for place, held in tuple(owner.holders.items()):
             if held.thread != get_ident():
                 del owner.holders[place]
-        owner.forget_other_threads()
+        with suppress(AttributeError):  # it is half made: by another thread, or an error ended that
+            owner.forget_other_threads()
 
 
 if hasattr(os, "register_at_fork"):  # a system that cannot fork has none

@@ -405,6 +405,25 @@ def test_a_call_ends_and_its_lane_is_free_wherever_memory_runs_out(monkeypatch: 
 # Forks
 
 
+class HalfMade(ProcessLock):
+    missing: Callable[[], None]
+
+    def forget_other_threads(self) -> None:
+        self.missing()
+
+
+def test_objects_that_are_half_made_leave_no_lock_of_others_held_in_a_forked_child() -> None:
+    locks, others = [ProcessLock() for _ in range(9)], [HalfMade() for _ in range(9)]
+    for lock in locks:
+        lock.holders[0] = held = Held(lock)
+        held.thread = 0  # another one
+
+    def look() -> None:
+        assert [lock.holders for lock in locks] == [{}] * len(others)
+
+    assert in_child(look) == 0
+
+
 def test_a_forked_child_has_threads_of_its_own() -> None:
     threads = Pool()
     work = partial(threads.run, "lane", threading.get_ident)

@@ -14,8 +14,9 @@ from planning.cli.source import name_of, without_password
 from planning.cli.terminal import as_json, count, say
 from planning.cli.usage import Refused, bad_option, examples
 from planning.errors import line_of, listed, printable
+from session import stores
 from session.address import database_of, is_address
-from session.stores import PostgresStore, SqliteStore, StoreError, copy_session
+from session.stores import SqliteStore, StoreError, copy_session
 
 DELETE_HELP: Final = examples(
     "sessions delete plans.db what-if", "sessions delete plans.db nightly what-if --yes"
@@ -61,8 +62,8 @@ def create(
         raise bad_option("URL", "give postgresql://HOST/DATABASE; a SQLite file is created on first use")
     with opened_store(database) as store:
         if print_:
-            typer.echo(f"{PostgresStore.schema_sql(database_of(database)[1])};")
-        elif isinstance(store, PostgresStore):
+            typer.echo(f"{stores.PostgresStore.schema_sql(database_of(database)[1])};")
+        elif isinstance(store, stores.PostgresStore):
             store.create()
             typer.echo(f"The tables are in {printable(without_password(database))}.")
 

@@ -96,9 +96,22 @@ def path(tmp_path: Path) -> str:
         ("uvicorn", "view flow.json"),
         ("langgraph", "ask --db shop.db --sql-from count.sql"),
         ("psycopg", "sessions postgresql://127.0.0.1/plans"),
+        ("psycopg", "store create postgresql://127.0.0.1/plans"),
+        ("psycopg", "sessions delete none.db a"),
         ("openai", "ask why --db shop.db --model m --base-url http://127.0.0.1:1"),
     ],
-    ids=["typer", "rich", "mcp", "run with mcp", "uvicorn", "langgraph", "psycopg", "openai"],
+    ids=[
+        "typer",
+        "rich",
+        "mcp",
+        "run with mcp",
+        "uvicorn",
+        "langgraph",
+        "psycopg",
+        "create",
+        "delete",
+        "openai",
+    ],
 )
 def test_without_an_extra_it_says_what_to_install(
     missing: str, command: str, path: str, snapshot: SnapshotAssertion

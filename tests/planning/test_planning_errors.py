@@ -15,6 +15,7 @@ def test_a_problem_can_always_be_written_to_a_client() -> None:
 def test_one_problem_is_the_message_and_several_are_a_list() -> None:
     first, second = Problem("blank", "title"), Problem("unknown", "status")
     assert str(ToolValidationError("blank")) == "blank"
+    assert not ToolValidationError("blank").nothing_changed  # who refuses may have changed something
     assert str(ToolValidationError(first)) == "title: blank"
     assert str(ToolValidationError([first])) == "title: blank"
     several = ToolValidationError(each for each in (first, second))

@@ -25,7 +25,7 @@ from planning.plan.model import Plan, PlanStep, index_of, listed_ids
 from planning.plan.text import as_data
 
 _CLOSED = ("done", "blocked")  # nothing to do on these now
-_CURRENT = ("in_progress", "pending", "blocked")  # the first of these is what a long plan is shown around
+_CURRENT = ("in_progress", "pending")  # the first of these is what a long plan is shown around
 _LAST_NOTES = 3
 _LONGEST_BLOCK = 4_000
 _ASK = "Ask the user to approve it first."

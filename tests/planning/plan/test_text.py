@@ -114,6 +114,7 @@ def test_a_text_is_fitted_to_one_line_with_a_sign_where_it_is_cut(snapshot: Snap
     assert "\n".join(said) == snapshot
     words = " b c" * 200
     assert fitted("a" + " " * 9_999 + words, UNICODE.title) == fitted(f"a{words}", UNICODE.title)
+    assert fitted("a\ue000b", UNICODE.title) == "ab"  # a character without a meaning or a spelling
 
 
 @pytest.mark.parametrize("text", ["ascii", "unicode"])

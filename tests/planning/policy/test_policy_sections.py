@@ -206,6 +206,21 @@ def test_a_call_that_began_before_its_step_is_no_evidence(session: Session, *, i
     assert agent.mark(1, "done", "C2") == "S001 done. Next: S003 C"
 
 
+def test_a_call_is_no_evidence_for_a_later_step_though_the_one_that_it_was_made_for_is_gone(
+    session: Session,
+) -> None:
+    agent = Agent(PlanPolicy(evidence="required"), session).plans("A", "B", "C")
+    agent.mark(2, "in_progress")
+    agent.mark(3, "in_progress")
+    agent.call("work")
+    session.dispatch(RemoveStep("S003"))
+    agent.mark(1, "in_progress")
+    assert agent.mark(1, "done", "C1") == (
+        "Refused, nothing changed. C1 (work) was made before S001 began; call a tool that does the work of "
+        "S001 first"
+    )
+
+
 # What is kept beside the plan
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from copy import copy
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -32,8 +33,9 @@ from store_places import (
     traced,
 )
 
-from planning import NewPlanStep, Plan, SetupPlan, register_plan
-from session import Session, SessionView, append_part, replay, select_latest, stored
+from laws import work_of
+from planning import NewPlanStep, Plan, PlanStep, SetupPlan, register_plan
+from session import Session, SessionView, Snapshot, append_part, replay, select_latest, stored
 from session.events import SessionId
 from session.stores import MemoryStore, PostgresStore, SqliteStore, copy_session
 
@@ -127,6 +129,19 @@ def test_a_durable_mark_is_six_statements(tmp_path: Path) -> None:
     assert mark(session, "S002").success
     verbs = [statement.split()[0] for statement in statements]
     assert verbs == ["BEGIN", "SELECT", "SELECT", "UPDATE", "INSERT", "COMMIT"]
+
+
+def test_the_steps_of_a_plan_are_written_and_read_many_at_a_time() -> None:
+    def calls(count: int) -> tuple[int, int]:
+        steps = [PlanStep(f"S{place:03d}", "a", None, "pending", ("b",)) for place in range(count)]
+        plan = Plan("x", "active", tuple(steps))
+        snapshot = Snapshot({Plan: (plan,)}, "run-7", datetime.now(UTC))
+        text = snapshot.to_json()
+        return work_of(snapshot.to_json), work_of(lambda: Snapshot.from_json(text))
+
+    (wrote, read), (wrote_more, read_more) = calls(100), calls(200)
+    assert wrote_more - wrote <= 100 * 72  # one at a time 81
+    assert read_more - read <= 100 * 65  # one at a time 81
 
 
 def test_a_slice_is_replayed_without_keeping_what_it_was_before() -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from examples.folder_store import FolderStore
@@ -291,6 +292,7 @@ IN_PACKAGE = "old_package.old_place"
         # As planning has it:
         (IN_PACKAGE, {"old_package/__init__.py": f'MOVED = {{"{IN_PACKAGE}": "new"}}'}, True),
         (IN_PACKAGE, {"old_package/__init__.py": ""}, False),
+        (IN_PACKAGE, {"old_package.py": "", "old_place.py": CLASSES}, False),
     ],
 )
 def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
@@ -306,6 +308,16 @@ def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
     else:
         assert refused(lambda: session.select_all(after.Last)) == moved_from(name, after.Last)
     assert not {"old_place", "old_package"} & sys.modules.keys()
+
+
+def test_a_module_is_looked_for_in_a_loaded_package_and_in_an_archive(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, after, _ = moved(path, monkeypatch, IN_PACKAGE)
+    place("old_package", monkeypatch).__path__ = [str(path.with_name("old.zip") / "old_package")]
+    with ZipFile(path.with_name("old.zip"), "w") as archive:
+        archive.writestr("old_package/old_place.py", CLASSES)
+    assert session.select_all(after.Last) == ()
 
 
 @pytest.mark.parametrize("name", ["Note", "old:", ":Note", "a b:Note", "a:b:Note", ""])

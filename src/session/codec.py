@@ -71,8 +71,8 @@ def require_plain(kind: Any) -> None:
 
 def format_of(kind: type) -> int:
     """The number of the format in which a store has values of a class."""
-    number = getattr(kind, "RECORD_FORMAT", 1)
-    return number if type(number) is int else 1
+    number: int = getattr(kind, "RECORD_FORMAT", 1)
+    return number
 
 
 def is_record(kind: type) -> bool:
@@ -200,7 +200,7 @@ def _find_named(hint: Any) -> Iterator[type]:
         if type(found).__name__ == "TypeAliasType":  # of typing or of typing_extensions: two classes
             open_.append(found.__value__)
         elif typing_extensions.is_typeddict(found):
-            open_ += typing_extensions.get_type_hints(found, include_extras=True).values()
+            open_ += typing_extensions.get_type_hints(found).values()
         elif isinstance(found, type):
             yield found
         open_ += get_args(found)
@@ -251,7 +251,7 @@ def is_found(name: str) -> bool:
             package = ".".join(parts[:end])
             specs = (finder.find_spec(package, where) for finder in sys.meta_path)
             spec = sys.modules.get(package) or next(filter(None, specs))
-            where = getattr(spec, "__path__", None) or getattr(spec, "submodule_search_locations", None) or []
+            where = getattr(spec, "__path__", None) or spec.submodule_search_locations or []
         source = spec.loader.get_source(module)
     except Exception:  # noqa: BLE001 - any program may have finders of its own, and a name may be any text
         return _is_moved(module)

@@ -131,6 +131,11 @@ class TypedLoose(TypedDict, total=False):
     days: set[date]
 
 
+class TypedTree(TypedDict):
+    corner: Point
+    under: list[TypedTree]
+
+
 TYPED: list[tuple[Any, Any]] = [
     (str, "t\n\u00e9\ud800"),
     (int, -(10**30)),
@@ -161,6 +166,7 @@ TYPED: list[tuple[Any, Any]] = [
     (Mapping[str, Point], {"p": Point(3)}),
     (TypedPoint, TypedPoint(x=1, y=Decimal("2.0"))),
     (TypedLoose, TypedLoose(name="n", days={date(2024, 5, 6)})),
+    (TypedTree, TypedTree(corner=Point(1), under=[TypedTree(corner=Point(2), under=[])])),
     (dict[int, str], {1: "a", -20: "b", 10**30: "c"}),
     (Mapping[date, TypedPoint], {date(2024, 5, 6): TypedPoint(x=1)}),
     (dict[UUID, int], {IDENTITY: 1}),

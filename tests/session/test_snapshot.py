@@ -38,6 +38,7 @@ from codec_records import (
     Size,
     Tree,
     Turned,
+    TypedPoint,
     Unresolved,
     UserId,
     snapshot_of,
@@ -158,6 +159,11 @@ def test_values_of_a_slice_come_back_equal_and_of_their_types(value: Any) -> Non
     assert (read, type(back), repr(back)) == (snapshot, type(value), repr(value))
 
 
+def test_a_slice_may_be_of_a_typed_dictionary() -> None:
+    snapshot = Snapshot(slices={TypedPoint: (TypedPoint(x=1),)}, session_id=IDENTITY)
+    assert Snapshot.from_json(snapshot.to_json()) == snapshot
+
+
 def test_a_set_is_written_alike_in_every_process() -> None:
     words = frozenset(map(str, range(100)))
     written = json.loads(snapshot_of(Loose(words)).to_json())
@@ -192,15 +198,34 @@ class Alone:
     count: int
 
 
+@attrs.frozen
+class Halved:
+    """A record that is another when it is built again."""
+
+    number: int
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "number", self.number // 2)
+
+
+@attrs.frozen
+class Valid:
+    number: int = attrs.field(validator=attrs.validators.ge(0))
+
+
+with attrs.validators.disabled():
+    INVALID = Valid(-1)
+
 HERE = {"__module__": __name__}  # Python 3.11 says "types"
 ONE, OTHER = (make_dataclass("It", [("item", int)], namespace=HERE) for _ in "ab")
+Halves = make_dataclass("Halves", [("items", tuple[Halved, ...])], namespace=HERE)
 UNWRITTEN: list[object] = [
     *(Loose(timedelta(1)), Loose([1, {"a": 1j}]), Loose({b"a": "a"})),
     *(Loose({name: 1j}) for name in ("a" * 80, "a" * 81, "a\n")),
     *(Loose(Point), Loose(...), Loose([1.0, float("-inf")])),
     Box(Point(1), points=(Point(2), Loose(object()))),  # type: ignore[arg-type]  # which a program may do
     *(Holder(Point(1)), object(), Note(5), Tree("a", ["b"])),  # type: ignore[arg-type]  # as above
-    *(Checked(0), Unresolved(1), Alone(2)),
+    *(Checked(0), Unresolved(1), Alone(2), Halved(8), Halves((Halved(8),)), INVALID),
 ]
 UNWRITTEN_PARTS: list[dict[str, Any]] = [
     {"created_at": datetime(2024, 5, 6)},
@@ -413,9 +438,12 @@ class Told:
 class Partly:
     text: str
     found: Any = attrs.field(default=None, eq=False, metadata={"stored": False})
+    more: str | None = None
+    is_new: bool = False
+    is_known: bool = True
 
 
-def test_a_field_that_is_not_stored_is_not_written_and_has_its_default_when_it_is_read() -> None:
+def test_a_field_that_is_not_stored_or_has_its_default_is_not_written() -> None:
     text = snapshot_of(Partly("a", object())).to_json()
     assert json.loads(text)["slices"] == {f"{__name__}:Partly": [{"text": "a"}]}
     back = Snapshot.from_json(text).select_latest(Partly)

@@ -279,7 +279,8 @@ def test_a_class_of_the_same_name_elsewhere_is_another(path: Path, monkeypatch: 
     assert session.select_all(after.Last) == (after.Last("new"),)
 
 
-IN_PACKAGE = "old_package.old_place"
+IN_PACKAGE = "old_package.inner.old_place"
+PACKAGES = {"old_package/__init__.py": "", "old_package/inner/__init__.py": ""}
 
 
 @pytest.mark.parametrize(
@@ -288,21 +289,32 @@ IN_PACKAGE = "old_package.old_place"
         ("old_place", {"old_place.py": CLASSES}, True),
         ("old_place", {"old_place.py": "Other = 1"}, False),
         ("old_place", {}, False),
-        (IN_PACKAGE, {"old_package/__init__.py": "", "old_package/old_place.py": CLASSES}, True),
+        (IN_PACKAGE, {**PACKAGES, "old_package/inner/old_place.py": CLASSES}, True),
         # As planning has it:
         (IN_PACKAGE, {"old_package/__init__.py": f'MOVED = {{"{IN_PACKAGE}": "new"}}'}, True),
-        (IN_PACKAGE, {"old_package/__init__.py": ""}, False),
+        (IN_PACKAGE, PACKAGES, False),
         (IN_PACKAGE, {"old_package.py": "", "old_place.py": CLASSES}, False),
     ],
 )
+@pytest.mark.parametrize("is_archive", [False, True])
 def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
-    path: Path, monkeypatch: pytest.MonkeyPatch, name: str, files: dict[str, str], is_found: bool
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    files: dict[str, str],
+    is_found: bool,
+    is_archive: bool,
 ) -> None:
     session, after, _ = moved(path, monkeypatch, name)
+    place = path.with_name("old.zip") if is_archive else path.parent
     for file, source in files.items():
-        (path.parent / file).parent.mkdir(exist_ok=True)
-        (path.parent / file).write_text(f"{source}\nraise RuntimeError")
-    monkeypatch.syspath_prepend(path.parent)
+        if is_archive:
+            with ZipFile(place, "a") as archive:
+                archive.writestr(file, f"{source}\nraise RuntimeError")
+        else:
+            (place / file).parent.mkdir(parents=True, exist_ok=True)
+            (place / file).write_text(f"{source}\nraise RuntimeError")
+    monkeypatch.syspath_prepend(place)
     if is_found:
         assert session.select_all(after.Last) == ()
     else:
@@ -310,13 +322,13 @@ def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
     assert not {"old_place", "old_package"} & sys.modules.keys()
 
 
-def test_a_module_is_looked_for_in_a_loaded_package_and_in_an_archive(
+def test_a_module_is_looked_for_in_a_package_that_is_loaded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, after, _ = moved(path, monkeypatch, IN_PACKAGE)
-    place("old_package", monkeypatch).__path__ = [str(path.with_name("old.zip") / "old_package")]
-    with ZipFile(path.with_name("old.zip"), "w") as archive:
-        archive.writestr("old_package/old_place.py", CLASSES)
+    place("old_package", monkeypatch).__path__ = [str(path.parent)]
+    path.with_name("inner").mkdir()
+    (path.with_name("inner") / "old_place.py").write_text(CLASSES)
     assert session.select_all(after.Last) == ()
 
 

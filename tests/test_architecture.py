@@ -106,9 +106,7 @@ def test_a_wheel_is_under_a_megabyte_and_for_linux_alone() -> None:
     assert systems == ["Operating System :: POSIX :: Linux"]
 
 
-LONGER = {
-    "session/session.py": "one class, whose docstrings are the reference of a session",
-}
+LONGER = {"session/session.py": "one class, whose docstrings are the reference of a session"}
 
 
 def test_no_module_is_longer_than_600_lines_and_each_says_what_it_is() -> None:

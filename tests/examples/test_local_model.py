@@ -34,8 +34,7 @@ pytestmark = [
     pytest.mark.skipif(not (ROOT / "scripts").is_dir(), reason="the source distribution has no scripts"),
 ]
 long = pytest.mark.skipif(
-    "LOCAL_MODEL" not in os.environ,
-    reason="the small model needs a minute: LOCAL_MODEL=1, as in make soak",
+    "LOCAL_MODEL" not in os.environ, reason="the small model needs a minute: LOCAL_MODEL=1, as in make soak"
 )
 agent: dict[str, Any] = run_path(str(ROOT / "examples" / "local" / "agent.py"))
 Start = Callable[..., OpenAI]

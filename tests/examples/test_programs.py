@@ -89,9 +89,7 @@ def test_a_worker_that_is_killed_resumes_and_no_step_is_done_twice(tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_a_run_whose_machine_is_killed_is_finished_by_another(
-    postgres: PostgresServer, tmp_path: Path
-) -> None:
+def test_a_run_of_a_killed_machine_is_finished_by_another(postgres: PostgresServer, tmp_path: Path) -> None:
     PostgresStore(postgres.url).create()
     done = run_program(tmp_path, ROOT / "examples" / "machines" / "two_machines.py", postgres.url)
     assert done.returncode == 0, done.stderr

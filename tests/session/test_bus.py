@@ -189,9 +189,7 @@ def test_unsubscribe_takes_one_subscription_back_at_a_time(bus: InProcessEventBu
     assert heard == [Note("twice"), Note("twice"), Note("once")]
 
 
-def test_who_subscribes_or_leaves_during_a_delivery_takes_part_from_the_next_event(
-    bus: InProcessEventBus,
-) -> None:
+def test_who_subscribes_or_leaves_in_a_delivery_does_so_from_the_next_event(bus: InProcessEventBus) -> None:
     leaver, newcomer = list[Note](), list[Note]()
 
     def change(_event: Note) -> None:

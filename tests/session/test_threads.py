@@ -278,9 +278,7 @@ def refuse(_: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
-def test_a_call_for_which_no_thread_can_be_started_is_refused_and_never_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_call_that_no_thread_can_make_is_refused_and_never_made(monkeypatch: pytest.MonkeyPatch) -> None:
     threads, made = Pool(), list[str]()
 
     async def main() -> None:
@@ -297,9 +295,7 @@ def test_a_call_for_which_no_thread_can_be_started_is_refused_and_never_made(
     assert made == ["again"]
 
 
-def test_a_thread_that_cannot_be_started_beside_others_refuses_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_thread_that_cannot_start_beside_others_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     threads, gate, made = Pool(), threading.Event(), list[int]()
 
     async def main() -> None:

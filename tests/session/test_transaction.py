@@ -167,9 +167,7 @@ def test_an_event_of_another_session_is_refused() -> None:
     ],
     ids=["nothing", "itself", "an equal one", "and then another", "and then one without a reducer"],
 )
-def test_only_the_object_that_was_dispatched_last_counts_as_reduced(
-    before: list[object], after: list[str]
-) -> None:
+def test_only_what_was_dispatched_last_counts_as_reduced(before: list[object], after: list[str]) -> None:
     session = note_session()
     value = Note("value")
     with session.transaction() as transaction:
@@ -302,9 +300,7 @@ def test_what_is_published_inside_is_told_with_the_commit() -> None:
 
 
 @pytest.mark.parametrize("inside", [True, False], ids=["in a transaction", "by the session"])
-def test_every_subscriber_hears_events_in_the_order_of_commits_also_of_those_a_subscriber_makes(
-    inside: bool,
-) -> None:
+def test_every_subscriber_hears_events_in_the_order_of_commits_also_of_its_own(inside: bool) -> None:
     session = note_session()
     told: list[tuple[str, int]] = []
     results: list[PublishResult] = []

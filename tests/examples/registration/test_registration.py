@@ -87,10 +87,7 @@ def sending(**args: Any) -> Call:
 
 
 def results(
-    database: Path,
-    *calls: Call,
-    server: MailServer | None = None,
-    timeout_s: float = 5.0,
+    database: Path, *calls: Call, server: MailServer | None = None, timeout_s: float = 5.0
 ) -> list[dict[str, Any]]:
     """What the calls come to, with a registry of its own: no test counts against another's limit."""
 
@@ -175,9 +172,7 @@ def test_without_an_identifier_the_user_is_asked_and_nothing_is_read(snapshot: S
 @pytest.mark.parametrize(
     "content", [None, b"This is the list of all who are registered: ada@example.org" * 100]
 )
-def test_a_database_that_cannot_be_read_is_storage_and_tells_nothing(
-    database: Path, content: bytes | None
-) -> None:
+def test_an_unreadable_database_is_storage_and_tells_nothing(database: Path, content: bytes | None) -> None:
     database.unlink()
     if content is not None:
         database.write_bytes(content)

@@ -61,9 +61,7 @@ async def test_the_state_of_a_run_can_be_written_down(stored: Session) -> None:
 
 
 @of_agent_tool
-async def test_an_agent_that_a_tool_runs_has_the_hosts_plan_and_goes_back_with_its_caller(
-    stored: Session,
-) -> None:
+async def test_an_agent_in_a_tool_has_the_hosts_plan_and_goes_back_with_its_caller(stored: Session) -> None:
     planning = PlanningToolset(stored)
     helper = LlmAgent(name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]), tools=[planning])
     script = turn(SHOP), said(), turn(("helper", {"request": "Rent it"})), said(), said()
@@ -89,9 +87,7 @@ async def test_an_agent_that_a_tool_runs_has_a_plan_of_its_own_where_the_host_gi
 
 
 @pytest.mark.parametrize("name", ["ScriptedLlm", "LiteLlm", "OpenAILlm", "ApigeeLlm"])
-async def test_a_model_class_that_splits_a_content_reads_the_plan_in_the_answer_of_the_tool(
-    name: str,
-) -> None:
+async def test_a_model_class_that_splits_a_content_reads_the_plan_in_the_tools_answer(name: str) -> None:
     model = type(name, (ScriptedLlm,), {})(script=[turn(SHOP), said(), said()])
     agent = LlmAgent(name="clerk", model=model, tools=[PlanningToolset(Session())])
     runner = Runner(app_name="shop", agent=agent, session_service=InMemorySessionService())

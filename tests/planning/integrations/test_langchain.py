@@ -346,9 +346,7 @@ def test_an_agent_that_ends_its_turn_goes_on_when_the_user_has_decided(snapshot:
 
 @pytest.mark.parametrize("form", ["alone", "marks"])
 @pytest.mark.parametrize("step_id", ["S003", "3", 3, "s3 "])
-def test_a_step_that_waits_alone_interrupts_when_it_is_begun_and_not_the_other_work(
-    step_id: Any, form: str
-) -> None:
+def test_a_step_that_waits_interrupts_when_it_is_begun_and_no_other_work(step_id: Any, form: str) -> None:
     begun = {"step_id": step_id, "status": "in_progress"}
     begin = ("planning_mark_step", begun if form == "alone" else {"marks": [begun]})
     script: Script = [[SHOP], [WORK], [ADD], [WORK], [begin], "Painted?"]

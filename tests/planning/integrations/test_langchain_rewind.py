@@ -236,9 +236,7 @@ def saver_of(kind: str) -> Any:
 @pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
 @pytest.mark.parametrize("plans", [True, False])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_two_agents_that_one_turn_delegates_to_keep_each_others_work(
-    kept: str, plans: bool, is_async: bool
-) -> None:
+def test_two_agents_of_one_turn_keep_each_others_work(kept: str, plans: bool, is_async: bool) -> None:
     session, meet = planned().session, None if is_async else Barrier(2)
     tool = delegating(lambda step_id: worker(session, marking(step_id, meet)), is_async=is_async)
     middleware = [PlanningMiddleware(session)] if plans else []

@@ -334,9 +334,7 @@ def test_another_process_resumes_the_conversation_with_the_plan_of_the_store(
 @pytest.mark.parametrize(
     "kind", ["one file", "opened files", pytest.param("server", marks=pytest.mark.postgres)]
 )
-def test_a_session_that_is_opened_for_each_call_keeps_its_plan(
-    entry: EntryPoint, path: Path, kind: str
-) -> None:
+def test_a_session_opened_for_each_call_keeps_its_plan(entry: EntryPoint, path: Path, kind: str) -> None:
     with ExitStack() as stack:
 
         def store() -> Store:
@@ -374,9 +372,7 @@ def test_a_restart_before_the_plans_first_change_ends_no_conversation(
 
 
 @promise("two workers")
-def test_two_processes_serve_one_conversation_in_turn(
-    entry: EntryPoint, opens: Callable[[], Session]
-) -> None:
+def test_two_processes_serve_a_conversation_in_turn(entry: EntryPoint, opens: Callable[[], Session]) -> None:
     here, there = opens(), opens()
     one, other = entry.agent(here), entry.agent(there)
     begun = play(one, []).after

@@ -239,9 +239,7 @@ def said(messages: History) -> list[Any]:
     return [part.content for each in messages for part in each.parts if isinstance(part, ToolReturnPart)]
 
 
-def test_a_run_that_begins_with_a_kept_response_repeats_what_its_calls_answered(
-    mails: Mails, keep: Keep
-) -> None:
+def test_a_run_that_begins_with_a_kept_response_repeats_its_answers(mails: Mails, keep: Keep) -> None:
     first = asyncio.run(mails.agent(calling(ADD, MAIL)).run("Go")).all_messages()
     for _ in range(2):
         resumed = asyncio.run(mails.agent().run(message_history=keep(first[:2])))

@@ -403,9 +403,6 @@ def test_steps_that_moved_went_or_lost_their_details_are_told() -> None:
     before = Plan("Move", "active", steps)
     after = Plan("Move", "active", (steps[0], PlanStep("S003", "Do", None, "pending", ("a",)), steps[1]))
     delta = delta_of(before, after)
-    assert delta == {
-        "steps": {"S003": {"details": None, "notes": [1]}},
-        "order": [1, "S003", "S001"],
-    }
+    assert delta == {"steps": {"S003": {"details": None, "notes": [1]}}, "order": [1, "S003", "S001"]}
     assert applied(plan_fields(before), delta) == plan_fields(after)
     assert delta_of(after, None) == 0

@@ -206,9 +206,7 @@ def test_a_call_that_began_before_its_step_is_no_evidence(session: Session, *, i
     assert agent.mark(1, "done", "C2") == "S001 done. Next: S003 C"
 
 
-def test_a_call_is_no_evidence_for_a_later_step_though_the_one_that_it_was_made_for_is_gone(
-    session: Session,
-) -> None:
+def test_a_call_is_no_evidence_for_a_later_step_though_its_own_is_gone(session: Session) -> None:
     agent = Agent(PlanPolicy(evidence="required"), session).plans("A", "B", "C")
     agent.mark(2, "in_progress")
     agent.mark(3, "in_progress")
@@ -270,9 +268,7 @@ def test_a_plan_that_was_there_before_the_policy_is_followed_from_now_on(session
     assert facts is not None and (facts.highest, facts.began["S004"]) == (4, 1)
 
 
-def test_a_process_without_the_policy_reads_and_changes_what_it_keeps(
-    process: Callable[..., Session],
-) -> None:
+def test_a_process_without_a_policy_reads_and_changes_what_it_keeps(process: Callable[..., Session]) -> None:
     agent = Agent(EVERYTHING, process()).plans("A", {"title": "B", "depends_on": ["1"]})
     agent.call("work")
     agent.mark(1, "done", "C1")

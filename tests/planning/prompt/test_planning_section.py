@@ -152,9 +152,7 @@ def test_a_disabled_section_renders_nothing_and_offers_no_tool(session: Session,
     assert (prompt.text, prompt.tools, section.tools()) == ("", (), ())
 
 
-def test_the_reminder_is_the_live_plan_while_it_is_active(
-    section: PlanningToolsSection, toolbox: Toolbox
-) -> None:
+def test_the_reminder_is_the_plan_while_it_is_active(section: PlanningToolsSection, toolbox: Toolbox) -> None:
     assert section.reminder() == ""
     toolbox.call("planning_setup_plan", {"objective": "Ship it", "initial_steps": ["Tag"]})
     assert section.reminder() == "Ship it (active, 0 of 1 done)\nS001 pending: Tag"

@@ -476,9 +476,7 @@ def test_registering_that_a_fault_cut_short_is_done_by_registering_again(fault: 
 
 
 @postgres
-def test_a_connection_that_is_cut_at_any_message_leaves_nothing_locked_and_a_call_whole(
-    tmp_path: Path,
-) -> None:
+def test_a_connection_cut_at_any_message_leaves_nothing_locked_and_a_call_whole(tmp_path: Path) -> None:
     place, cut = PostgresPlace(tmp_path), 0
     with cutting(shared_server().port) as proxy:
         url, schema = shared_server().url_at(proxy.port), schema_for(place.path)

@@ -198,7 +198,5 @@ def test_a_text_that_is_a_boolean_is_one_where_a_boolean_fits_and_no_text_does(t
         ("price", "1e999", "a number"),
     ],
 )
-def test_a_text_that_is_no_boolean_and_a_number_that_is_not_exact_fail(
-    name: str, text: str, kind: str
-) -> None:
+def test_text_that_is_no_boolean_and_a_number_that_is_not_exact_fail(name: str, text: str, kind: str) -> None:
     assert sent(**{name: text}) == f"Refused, nothing changed. {name}: expected {kind}, got a string"

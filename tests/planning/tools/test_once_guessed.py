@@ -145,9 +145,7 @@ def test_a_call_that_was_not_made_has_no_effect(reopened: Callable[[], Session],
     assert [each.args[0]["to"] for each in send.call_args_list] == ["Ann", "Bob", "Ann"]
 
 
-def test_private_arguments_are_compared_and_not_kept(
-    tmp_path: Path, opened: Callable[[], SqliteStore]
-) -> None:
+def test_private_arguments_are_compared_not_kept(tmp_path: Path, opened: Callable[[], SqliteStore]) -> None:
     tool, made = counting(returns_private_data=True)
 
     def send(to: str) -> str:

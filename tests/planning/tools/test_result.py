@@ -362,9 +362,7 @@ def test_a_returned_failure_is_tried_again_where_its_exception_would_be(
         ((each for each in [1]), "open"),
     ],
 )
-def test_a_returned_failure_opens_a_breaker_as_a_raised_one_does(
-    outcome: Any, state: str, entry: str
-) -> None:
+def test_a_returned_failure_opens_a_breaker_as_a_raised_one(outcome: Any, state: str, entry: str) -> None:
     breaker = CircuitBreaker(failures=1)
     made = returning(outcome, breaker=breaker)
     assert (through(entry, made).success, breaker.state) == (False, state)

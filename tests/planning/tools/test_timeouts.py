@@ -409,9 +409,7 @@ def test_a_refusal_does_not_wait_for_the_end_of_another_threads_transaction(sess
     assert (refused.code, left) == (ErrorKind.UNKNOWN_TOOL, [True])
 
 
-def test_a_tool_that_ran_while_another_task_took_the_session_says_it_is_not_recorded(
-    session: Session,
-) -> None:
+def test_a_tool_that_ran_while_a_task_took_the_session_says_it_is_not_recorded(session: Session) -> None:
     async def run() -> Any:
         async with AsyncExitStack() as stack:
 

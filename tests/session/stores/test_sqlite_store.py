@@ -66,9 +66,7 @@ def test_readers_and_refusals_answer_while_another_program_writes(
     assert [change.version for change in session.history()] == [1, 2]
 
 
-def test_a_read_does_not_wait_for_the_transaction_of_another_thread_and_sees_what_is_committed(
-    path: Path,
-) -> None:
+def test_a_read_waits_for_no_transaction_of_another_thread_and_sees_what_is_committed(path: Path) -> None:
     session, toolbox = on_file(path)
     toolbox.invoke("planning_setup_plan", SETUP)
     with session.transaction() as transaction:
@@ -351,9 +349,7 @@ SPOILED: dict[str, tuple[Callable[[Path], bytes], str]] = {
 
 @pytest.mark.parametrize("way", SPOILED)
 @pytest.mark.parametrize("is_in_wal", [False, True], ids=["in the file", "in the WAL"])
-def test_an_open_file_that_is_overwritten_is_refused_by_every_call(
-    way: str, is_in_wal: bool, path: Path
-) -> None:
+def test_an_overwritten_open_file_is_refused_by_every_call(way: str, is_in_wal: bool, path: Path) -> None:
     session = open_session(SqliteStore(path))
     call(session, *PLAN)
     store = store_of(session)

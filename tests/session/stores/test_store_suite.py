@@ -122,9 +122,7 @@ BROKEN: list[tuple[str, Callable[..., Any], str]] = [
 
 
 @pytest.mark.parametrize(("method", "broken", "test"), BROKEN)
-def test_the_suite_finds_a_store_that_breaks_a_promise(
-    method: str, broken: Callable[..., Any], test: str
-) -> None:
+def test_the_suite_finds_a_store_that_breaks_it(method: str, broken: Callable[..., Any], test: str) -> None:
     suite, place = TestMemoryStore(), MemoryPlace(Path())
     place.store = type("Broken", (MemoryStore,), {method: broken})(timeout=1)
     suite.place = place
@@ -301,15 +299,9 @@ LAST = [(0, NAMES[0], "note", 0), (1, NAMES[0], "delete", 0), (0, NAMES[0], "not
 
 @pytest.mark.parametrize(
     ("kind", "cannot"),
-    [
-        ("sqlite", ()),
-        ("folder", ("copy",)),
-        pytest.param("postgres", (), marks=pytest.mark.postgres),
-    ],
+    [("sqlite", ()), ("folder", ("copy",)), pytest.param("postgres", (), marks=pytest.mark.postgres)],
 )
-def test_stores_give_the_answers_of_the_one_in_memory(
-    kind: str, cannot: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_stores_answer_as_the_one_in_memory(kind: str, cannot: tuple[str, ...], tmp_path: Path) -> None:
     reached = Counter[str]()
     often = ["set up", "mark", "mark", "mark once", "mark once", "note", "rewind", "fork", "refresh"]
     works = st.permutations([each for each in [*WORK, *often] if each not in cannot])

@@ -322,9 +322,7 @@ def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
     assert not {"old_place", "old_package"} & sys.modules.keys()
 
 
-def test_a_module_is_looked_for_in_a_package_that_is_loaded(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_is_looked_for_in_a_loaded_package(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session, after, _ = moved(path, monkeypatch, IN_PACKAGE)
     place("old_package", monkeypatch).__path__ = [str(path.parent)]
     path.with_name("inner").mkdir()

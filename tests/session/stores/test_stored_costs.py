@@ -106,9 +106,7 @@ def test_checkpoints_are_further_apart_as_they_grow_however_the_session_is_opene
     assert [each.version for each in found][::-1] == [4, 8, 12, 18, 27, 40]
 
 
-def test_what_was_read_of_the_store_is_remembered_up_to_a_limit(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_read_is_remembered_up_to_a_limit(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session, store = open_session(SqliteStore(path)), Counting(path)
     for number in range(20):
         session.dispatch(Note(str(number)))
@@ -217,9 +215,7 @@ def test_a_request_reads_nothing_of_what_this_process_committed(store: Counting)
         assert cold.verify("run-7") == 3
 
 
-def test_it_opens_without_asking_the_store_and_the_first_look_says_what_is_there(
-    store: Counting, path: Path
-) -> None:
+def test_it_opens_without_asking_and_the_first_look_says_what_is_there(store: Counting, path: Path) -> None:
     request(store, "setup_plan", objective="o", initial_steps=["a", "b"])
     asked = store.asked
     session = planned(store)[0]
@@ -255,9 +251,7 @@ def test_threads_that_look_at_once_see_the_same(store: Counting) -> None:
     assert store.verify("run-7") == 3
 
 
-def test_a_session_whose_record_was_damaged_since_is_refused_at_the_first_look(
-    store: Counting, path: Path
-) -> None:
+def test_a_session_that_was_damaged_since_is_refused_at_the_first_look(store: Counting, path: Path) -> None:
     request(store, "setup_plan", objective="o", initial_steps=["a"])
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE sessions SET version = 7")

@@ -316,9 +316,7 @@ def test_who_opens_a_deleted_session_begins_anew_while_the_old_one_is_open(place
     )
 
 
-def test_another_session_is_read_by_the_reducers_of_this_one(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_session_is_read_by_own_reducers(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 2)
     store = place.open()
     for name in ("one", "two"):

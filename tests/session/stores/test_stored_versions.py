@@ -12,17 +12,7 @@ from typing import Any
 import attrs
 import pytest
 from session_records import Count, Note, Ping, Thing, collect_from_here, texts, words_of
-from store_places import (
-    PLAN,
-    Place,
-    call,
-    lived,
-    mark,
-    numbered,
-    open_session,
-    refused,
-    states_of,
-)
+from store_places import PLAN, Place, call, lived, mark, numbered, open_session, refused, states_of
 
 from planning import Plan
 from planning.tools import ToolResult
@@ -378,9 +368,7 @@ def test_reducers_that_changed_are_an_error_and_never_rebuild_in_silence(
     assert there.select_all(Note) == (Note("11" * 30),)
 
 
-def test_a_record_in_another_format_than_its_class_is_refused(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_in_another_format_is_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     remedy = "use the release that wrote it, or rename the current class"
     for written, known in ((1, 2), (2, 1)):
         monkeypatch.setattr(Note, "RECORD_FORMAT", written, raising=False)

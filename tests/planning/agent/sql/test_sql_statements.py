@@ -100,9 +100,7 @@ SOUND_OF = {"music": STATEMENTS["as sqlite answers"], "orders": SOUND.splitlines
 
 
 @pytest.mark.parametrize(("name", "sql"), [(name, sql) for name in SOUND_OF for sql in SOUND_OF[name]])
-def test_what_is_sound_is_answered_as_sqlite_does(
-    databases: Databases, paths: Paths, name: str, sql: str
-) -> None:
+def test_sound_sql_is_answered_as_by_sqlite(databases: Databases, paths: Paths, name: str, sql: str) -> None:
     answer = databases[name].execute(sql)
     assert (answer["error"], answer["columns"], answer["data"]) == (None, *by_sqlite(paths[name], sql))
 

@@ -395,9 +395,7 @@ DECLARED: dict[Callable[[Make], type[Any]], str] = {
 
 
 @pytest.mark.parametrize("declare", DECLARED)
-def test_a_check_refuses_with_value_errors_and_fails_with_others(
-    declare: Callable[[Make], type[Any]],
-) -> None:
+def test_a_check_refuses_by_value_errors_and_fails_by_others(declare: Callable[[Make], type[Any]]) -> None:
     assert problems(declare(ValueError), {"size": -1}) == [DECLARED[declare]]
     coded = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad")
     for wrong, words in ((coded, str(coded)), (ValueError(), "ValueError")):

@@ -248,7 +248,7 @@ class Stored(Replay):
             if not is_item(kind, item):
                 raise StoreError(f"the slice {kind.__qualname__} contains {shown(item)}, which is not one")
             try:
-                written_text(self.records.write_as(item, kind))
+                written_text(self.records.write(item))
             except RecordError as error:
                 raise error.inside(kind.__qualname__) from error.__cause__
             except RecursionError as error:
@@ -361,14 +361,13 @@ class _Tail:
 class StoredState(State):
     """The state of a session in a store: ``slices`` has those that were asked for."""
 
-    __slots__ = ("_is_committing", "_resolved_for")
+    __slots__ = ("_is_committing",)
 
     past: Stored
 
     def __init__(self, past: Stored, begun: StoredSession) -> None:
         super().__init__(begun.session_id, past, begun.created_at, begun.tags)
         self._is_committing = False
-        self._resolved_for: Routes | None = None
         del self.slices  # they are looked up
 
     if not TYPE_CHECKING:  # a checker would take every name for one of this class
@@ -430,7 +429,7 @@ class StoredState(State):
         twin = state_in(self.store, fork, None)
         self.copy_to(twin)
         if last_version(twin.slices) != fork.version:  # it was open in this process already, and empty
-            with Held(twin, None):
+            with Held(twin):
                 twin.refresh()
         return twin
 
@@ -454,10 +453,8 @@ class StoredState(State):
         """Take the store's lock and take over what other writers committed. The caller holds the lock."""
         self.past.begin(timeout)
         self.catch_up()
-        if self._resolved_for is not self.registered:
-            for kind in self._all_kinds():
-                self.resolved(kind)
-            self._resolved_for = self.registered
+        for kind in self._all_kinds():
+            self.resolved(kind)
 
     def end(self) -> None:
         """Let go of the store's lock; take over a commit that Ctrl-C has cut short, if the store has it."""
@@ -479,16 +476,11 @@ class StoredState(State):
         if head.version == version:
             return
         for each in self.announcements:  # what it was before
-            if version:
-                self.resolved(each.slice_type)
-            else:
-                self.slices = {each.slice_type: (), **self.slices}
+            self.resolved(each.slice_type)
         with closing(stored.take_over(version, head)) as changes:
             for change in changes:
                 before = self.slices
                 after = stored.reduced(before, change, self.registered)
-                if len(after) < len(before):
-                    self._resolved_for = None  # what cannot be reduced here is read when it is asked for
                 entry = taken_over(change.version)
                 after[KeptChange] = (entry,)
                 if change.slices or change.restores:

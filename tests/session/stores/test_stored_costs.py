@@ -85,16 +85,20 @@ def test_verify_reads_few_checkpoints_at_a_time(monkeypatch: pytest.MonkeyPatch)
     assert max(call.args[2] for call in asked.call_args_list) <= 10
 
 
-@pytest.mark.parametrize("way", ["one", "cold", "warm", "other", "later"])
+@pytest.mark.parametrize("way", ["one", "cold", "warm", "other", "later", "two"])
 def test_checkpoints_are_further_apart_as_they_grow_however_the_session_is_opened(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 4)
+    monkeypatch.setattr(stored, "_BATCH", 3)
     collect_from_here()
     place = MemoryPlace(Path())
     stores, session = [place.open(), place.open()], open_session(place.open())
+    both = [*map(open_session, stores)]
     for number in range(45):
-        if way != "one" and (way != "later" or number in {9, 14}):
+        if way == "two":
+            session = both[number % 3 % 2]
+        elif way != "one" and (way != "later" or number in {9, 14}):
             del session
             gc.collect()
             store = {"cold": place.open(), "later": place.open(), "other": stores[number % 3 % 2]}.get(

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -427,6 +428,35 @@ def test_work_inside_a_transaction_of_its_task_is_done_at_once_and_sees_it(place
             return await session.run_in_worker(lambda: texts(session))
 
     assert asyncio.run(main()) == ["open"]
+
+
+def test_work_of_one_session_does_not_wait_for_that_of_another(place: Place) -> None:
+    store, begun = place.open(), threading.Event()
+    one, other = open_session(store), open_session(store, "other")
+
+    async def main() -> bool:
+        waits, _ = await asyncio.gather(
+            one.run_in_worker(partial(begun.wait, 5)), other.run_in_worker(begun.set)
+        )
+        return waits
+
+    assert asyncio.run(main())
+
+
+def test_what_was_not_read_before_is_read_while_another_thread_changes_the_session(place: Place) -> None:
+    session, inside, is_read = open_session(place.open()), threading.Event(), threading.Event()
+
+    def change() -> bool:
+        with session.transaction():
+            inside.set()
+            return is_read.wait(5)
+
+    with ThreadPoolExecutor() as pool:
+        changed = pool.submit(change)
+        assert inside.wait(5)
+        assert session.select_all(Thing) == ()
+        is_read.set()
+        assert changed.result()
 
 
 def test_a_version_that_the_session_does_not_have_is_refused(place: Place) -> None:

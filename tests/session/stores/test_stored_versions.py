@@ -129,7 +129,10 @@ def test_deleting_a_source_leaves_its_forks_whole(place: Place) -> None:
     mark(first, "S003")
     second = first.fork(session_id="second")
     second.publish(Ping(80))
-    forks = [second, second.fork(4, session_id="early"), second.fork(10, session_id="middle")]
+    forks = [
+        *(second, second.fork(4, session_id="early"), second.fork(10, session_id="middle")),
+        second.fork(9, session_id="before"),
+    ]
     expected = {str(each.session_id): (states_of(each), each.history()) for each in forks}
     assert store.delete("run-7")
     assert store.delete("first")
@@ -143,6 +146,7 @@ def test_deleting_a_source_leaves_its_forks_whole(place: Place) -> None:
         "second": (("run-7", 9), ("first", 11)),
         "early": (("run-7", 4),),
         "middle": (("run-7", 9), ("first", 10)),
+        "before": (("run-7", 9),),
     }
     pings = open_session(place.open(), "second").select_all(Ping)
     by = [(event.number, str(event.session_id)) for event in pings]
@@ -306,6 +310,7 @@ def test_a_clone_can_go_back_to_the_version_that_it_began_with(place: Place) -> 
     for name in ("a", "b"):
         session.dispatch(Note(name))
     clone = session.clone()
+    assert words_of(VersionError, clone.at, 1) == "version 1 is no longer kept; ask for 2 or later"
     clone.dispatch(Note("c"))
     assert (texts(clone.at(2)), clone.at(2).version) == (["a", "b"], 2)
     assert texts(clone.fork(2)) == ["a", "b"]

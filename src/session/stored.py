@@ -262,7 +262,7 @@ class Stored(Replay):
         """
         changed = list[str]()
         for kind, slice_ in after.items():
-            if not stays(kind) and slice_ is not before.get(kind, ()):
+            if not stays(kind) and slice_ is not before.get(kind):
                 self.require_place(kind, self.head.version)
                 changed.append(type_name(kind))
         text = write_change(entry, sorted(changed), self._session_id, self.records)

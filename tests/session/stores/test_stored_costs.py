@@ -35,7 +35,7 @@ from store_places import (
 
 from laws import work_of
 from planning import NewPlanStep, Plan, PlanStep, SetupPlan, register_plan
-from session import Session, SessionView, Snapshot, append_part, replay, select_latest, stored
+from session import Session, SessionView, Snapshot, append, append_part, replay, select_latest, stored
 from session.events import SessionId
 from session.stores import MemoryStore, PostgresStore, SqliteStore, copy_session
 
@@ -235,6 +235,7 @@ def test_threads_that_look_at_once_see_the_same(store: Counting) -> None:
     late, others = Event(), Event()
 
     session, toolbox = planned(store)
+    session.register_reducer(Thing, append, is_private=True)
     quick = store.head
 
     def slow(session_id: SessionId) -> object:
@@ -249,8 +250,10 @@ def test_threads_that_look_at_once_see_the_same(store: Counting) -> None:
         assert late.wait(10)
         patch.setattr(store, "head", quick)
         assert toolbox.call("planning_add_step", {"steps": ["b"]}).message == "Added S002."
+        session.dispatch(Thing("kept in memory"))
         others.set()
         assert reader.result() == 2
+    assert session.select_all(Thing) == (Thing("kept in memory"),)
     assert toolbox.call("planning_add_step", {"steps": ["c"]}).message == "Added S003."
     assert store.verify("run-7") == 3
 

@@ -368,9 +368,7 @@ def test_a_limit_that_is_no_whole_number_of_at_least_one_is_refused(limit: Any) 
 @given(st.lists(st.integers(0, 3), max_size=80), st.none() | st.integers(1, 40))
 @example([0] * 80, 2)
 @example([0, 1, 1, 0], None)
-def test_each_log_has_its_own_entries_whichever_grew_from_it(
-    first: Any, pushes: list[int], limit: int | None
-) -> None:
+def test_each_log_has_entries_of_its_own(first: Any, pushes: list[int], limit: int | None) -> None:
     logs = [(first(), first().items)]
     for number, back in enumerate(pushes):
         log, items = logs[max(len(logs) - 1 - back, 0)]

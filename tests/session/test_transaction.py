@@ -197,9 +197,7 @@ def refuse_once() -> Reducer:
 
 
 @pytest.mark.parametrize("is_given_up", [False, True])
-def test_an_event_whose_own_reducer_fails_takes_its_value_back_and_can_be_published_again(
-    *, is_given_up: bool
-) -> None:
+def test_an_event_whose_reducer_fails_takes_its_value_back_and_can_come_again(*, is_given_up: bool) -> None:
     session = note_session()
     session.register_reducer(ToolInvoked, refuse_once())
     event = called(session, Note("value"))

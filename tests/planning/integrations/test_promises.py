@@ -492,9 +492,7 @@ def test_another_process_goes_back(entry: EntryPoint, opens: Callable[[], Sessio
 
 @promise("rewind")
 @pytest.mark.parametrize("by", ["the host", "another conversation"])
-def test_what_others_changed_since_stays_and_the_model_reads_so(
-    entry: EntryPoint, session: Session, by: str
-) -> None:
+def test_what_others_changed_stays_and_is_read(entry: EntryPoint, session: Session, by: str) -> None:
     agent = entry.agent(session)
     start = play(agent, [[SHOP]]).after
     play(agent, [[mark("S001")]], start)

@@ -284,9 +284,7 @@ def test_a_process_without_a_policy_reads_and_changes_what_it_keeps(process: Cal
     assert plan_to_dict(again) == plan_to_dict(agent.session)
 
 
-def test_what_a_tool_publishes_within_a_framework_is_there_once_after_a_restart(
-    process: Callable[..., Session],
-) -> None:
+def test_what_a_tool_publishes_in_a_framework_is_kept_once(process: Callable[..., Session]) -> None:
     session, there = process(), process()
     for each in (session, there):
         register_plan(each, EVERYTHING)

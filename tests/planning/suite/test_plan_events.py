@@ -122,9 +122,7 @@ def changes(session: Session) -> list[tuple[str, str, int, int]]:
     return [(each.place, each.at, each.version, each.start) for each in session.select_all(FrameworkChange)]
 
 
-def test_the_last_change_of_each_place_is_kept_in_the_order_of_the_changes(
-    session: Session, toolbox: Toolbox
-) -> None:
+def test_the_last_change_of_each_place_is_kept_in_order(session: Session, toolbox: Toolbox) -> None:
     session.dispatch(SetupPlan("Before"))
     with at(session, "bench:1", "a"):
         toolbox.call("planning_setup_plan", GIVEN)

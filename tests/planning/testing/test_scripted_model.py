@@ -90,7 +90,7 @@ def test_a_path_may_have_a_query_and_another_path_is_not_found(path: str) -> Non
 
 
 @pytest.mark.parametrize("sent", [b"", b'{"model": "a"'])
-def test_a_client_that_is_killed_while_it_sends_takes_no_turn(
+def test_a_client_killed_while_it_sends_takes_no_turn(
     sent: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ScriptedModel("Hello.") as model:

@@ -418,7 +418,7 @@ def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
     assert odd.sessions() == []
 
 
-def test_a_transaction_that_is_given_up_leaves_its_connection_at_rest(
+def test_a_transaction_given_up_leaves_its_connection_at_rest(
     pg: Pg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, connect = begun(pg), Mock(wraps=psycopg.connect)
@@ -486,9 +486,7 @@ def test_a_change_that_no_notification_tells_of_is_found(pg: Pg, monkeypatch: py
         assert next(watch).version == 1
 
 
-def test_a_change_while_a_store_begins_to_listen_wakes_its_watch(
-    pg: Pg, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_while_a_store_begins_to_listen_wakes_it(pg: Pg, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("session.stores.postgres._POLLED", 60)
     store, session = pg.again(), open_session(pg.store)
     with closing(store.watch("run-7", timeout=20)) as watch:

@@ -31,9 +31,7 @@ def refusal(path: Path | str) -> str:
 
 
 @pytest.mark.parametrize("suffixes", [(), ("",), ("", "-wal", "-shm")])
-def test_a_file_that_is_begun_is_the_owners_alone_and_so_is_what_is_beside_it(
-    path: Path, suffixes: tuple[str, ...]
-) -> None:
+def test_a_file_and_what_is_beside_it_is_the_owners_alone(path: Path, suffixes: tuple[str, ...]) -> None:
     before = os.umask(0)
     try:
         for suffix in suffixes:
@@ -329,9 +327,7 @@ def test_a_file_that_another_process_writes_is_not_called_damaged(path: Path) ->
 
 
 @pytest.mark.parametrize("pages", [0, 1, 3])
-def test_a_process_that_is_killed_while_it_begins_a_file_leaves_one_that_the_next_begins(
-    path: Path, pages: int
-) -> None:
+def test_a_process_killed_while_it_begins_a_file_leaves_one_to_begin(path: Path, pages: int) -> None:
     SqliteStore(path).close()
     whole = path.read_bytes()
     with closing(sqlite3.connect(path.with_name("other.db"), isolation_level=None)) as other:

@@ -309,9 +309,7 @@ async def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: 
     assert refused.value.error.message == f"no resource is {resource.uri}; list them"
 
 
-async def test_a_client_that_listens_hears_of_every_change_of_the_plan_whoever_makes_it(
-    opens: Callable[[], Session],
-) -> None:
+async def test_a_client_that_listens_hears_of_every_change_of_the_plan(opens: Callable[[], Session]) -> None:
     elsewhere, served = opens(), opens()  # with a store each, as two processes have it
     async with Client(build_server(session=served)) as client:
         async with client.listen(resource_subscriptions=["plan://shop"]) as changes:

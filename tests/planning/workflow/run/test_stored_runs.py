@@ -40,9 +40,7 @@ def run(tools: Bench, session: Session) -> WorkflowResult:
     return tools.run(STEPS, session, max_parallel=1)
 
 
-def test_a_run_begins_by_asking_what_became_of_a_change_whose_answer_was_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_begins_by_asking_what_became_of_a_lost_change(monkeypatch: pytest.MonkeyPatch) -> None:
     session = nightly(MemoryStore())
 
     def lost(*_: object, **__: object) -> None:

@@ -147,8 +147,7 @@ def field_names(value: object) -> tuple[str, ...] | None:
 
 def key_text(key: Any) -> str:
     """The name that a key of a mapping has in the JSON form."""
-    form = json_form(key)
-    return writable(str(form if type(form) in _ATOMS else key))
+    return JsonForms(strict=False).name(key)
 
 
 def writable(text: str) -> str:
@@ -248,12 +247,13 @@ class JsonForms:
         if _NAMES.issuperset(map(type, value)) and all(map(str.isascii, value)):
             self._count(value)
             return dict(zip(value, items, strict=True))
-        named = dict(zip(map(self._name, value), items, strict=True))
+        named = dict(zip(map(self.name, value), items, strict=True))
         if len(named) < len(value):
             raise NoJsonForm(value, TWO_NAMES)
         return named
 
-    def _name(self, key: Any) -> str:
+    def name(self, key: Any) -> str:
+        """The name that a key of a mapping has."""
         form = self.of(key)
         if type(form) in _ATOMS:
             return writable(str(form))

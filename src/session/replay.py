@@ -262,7 +262,7 @@ class Replay:
         """The slices after a change of another writer; without those that cannot be reduced here."""
         after = dict(slices)
         for kind, slice_ in slices.items():
-            name = "" if is_log(kind) else type_name(kind)
+            name = type_name(kind)
             if kind is KeptChange or not (is_log(kind) or name in change.slices or change.restores):
                 continue
             try:

@@ -142,7 +142,7 @@ class Pool(ProcessLock):
     def _look(self, work: _Work) -> None:
         """See again and again that work is done: by one more thread, if those at work are held up."""
         is_at_work = _is_at_work(work.thread)  # first: a thread that has ended changes the state no more
-        if work.state in {"made", "over"}:
+        if work.state in {"made", "over"}:  # its end was cut short
             work.end()
         elif work.state == "begun" and not is_at_work:
             reason = "the thread that did this has ended, as without memory: look whether it was done"
@@ -184,7 +184,7 @@ class Pool(ProcessLock):
     def _may_start(self) -> bool:
         for thread in tuple(self._began):
             if not thread.is_alive():
-                self._began.pop(thread, None)
+                del self._began[thread]
         threads = len(self._began)
         return threads < _AT_WORK or (threads < _MOST and threads - self._count_held_up() < _AT_WORK)
 
@@ -200,7 +200,7 @@ class Pool(ProcessLock):
             with suppress(Empty):
                 self._wake.get(timeout=_IDLE)
                 self._work(me)
-                if len(self._began) <= _AT_WORK or len(self._began) - self._count_held_up() <= _AT_WORK:
+                if len(self._began) - self._count_held_up() <= _AT_WORK:
                     continue
             with self.lock:
                 self._began.pop(me, None)

@@ -186,6 +186,7 @@ def test_lanes_take_turns() -> None:
         busy = begun(threads, "busy", gate.wait, *[partial(done.append, "busy")] * 3)
         await asyncio.sleep(0)
         await asyncio.gather(*(threads.run(n, partial(done.append, "other")) for n in range(3)))
+        await asyncio.sleep(3 * HELD_UP)  # a thread looks for work, and there is none that it may do
         gate.set()
         await asyncio.gather(*busy)
 
@@ -193,7 +194,9 @@ def test_lanes_take_turns() -> None:
     assert done == ["other"] * 3 + ["busy"] * 3
 
 
-def test_lanes_that_are_held_up_keep_no_other_waiting_and_there_is_an_end_of_threads() -> None:
+def test_lanes_that_are_held_up_keep_no_other_waiting_and_there_is_an_end_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     threads, gate = Pool(), threading.Event()
 
     async def main() -> tuple[str, int]:
@@ -206,11 +209,14 @@ def test_lanes_that_are_held_up_keep_no_other_waiting_and_there_is_an_end_of_thr
                 await asyncio.sleep(HELD_UP)
         await asyncio.sleep(3 * HELD_UP)
         most = len(threads._began)
+        monkeypatch.setattr(pool, "_HELD_UP", 60)
+        others = [task for n in range(60, 460) for task in begun(threads, n, partial(sleep, 0.005))]
         gate.set()
-        await asyncio.gather(*held)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while len(threads._began) > 4:
-                await asyncio.sleep(HELD_UP)
+                await asyncio.sleep(0.001)
+        assert not all(task.done() for task in others)  # there is work, and four are enough for it
+        await asyncio.gather(*held, *others)
         return said, most
 
     assert asyncio.run(main()) == ("done", 32)
@@ -245,12 +251,16 @@ def test_a_call_that_is_cancelled_is_not_made_or_is_waited_for(*, has_begun: boo
     assert made == (["made"] if has_begun else [])
 
 
-def test_an_end_that_the_loop_is_not_told_of_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_HELD_UP", HELD_UP)
+def cut_short(end: Any) -> None:
+    end.__self__.state = "over"  # and there was no memory for the rest
+
+
+@pytest.mark.parametrize("told", [Mock(side_effect=RuntimeError), cut_short])
+def test_an_end_that_the_loop_is_not_told_of_is_seen(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def main() -> str:
         loop = asyncio.get_running_loop()
-        monkeypatch.setattr(loop, "call_soon_threadsafe", Mock(side_effect=RuntimeError))
+        monkeypatch.setattr(loop, "call_soon_threadsafe", told)
         return await asyncio.wait_for(Pool().run("lane", lambda: "made"), 20)
 
     assert asyncio.run(main()) == "made"

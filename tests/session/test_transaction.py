@@ -71,6 +71,57 @@ def test_a_transaction_is_changed_by_no_other_thread() -> None:
     assert (session.version, texts(session)) == (1, ["a"])
 
 
+def test_a_transaction_is_changed_by_no_other_task() -> None:
+    session = note_session()
+
+    async def refused(transaction: Transaction) -> list[str]:
+        return [words_of(TransactionError, work) for work in changes_of(transaction, session)]
+
+    async def main() -> list[str]:
+        with session.transaction() as transaction:
+            return await asyncio.create_task(refused(transaction))
+
+    assert asyncio.run(main()) == [NOT_HERE] * 3
+
+
+def test_a_transaction_whose_block_never_begins_is_over_and_changes_nothing() -> None:
+    session = note_session()
+    transaction = session.transaction()
+    for _ in range(2):
+        leave = transaction.__exit__  # a with statement holds this, and lets go of it where memory runs out
+        transaction.__enter__().dispatch(Note("lost"))
+        del leave
+    with session.transaction() as outer:
+        leave, inner = (each := session.transaction()).__exit__, each.__enter__()
+        inner.dispatch(Note("lost"))
+        del leave
+        outer.dispatch(Note("a"))
+    assert (session.version, texts(session)) == (1, ["a"])
+
+
+def test_nobody_hears_of_what_was_given_up() -> None:
+    session, heard = note_session(), list[Ping]()
+    session.bus.subscribe(Ping, heard.append)
+    give_up(session, lambda transaction: transaction.publish(ping(session)))
+    assert (heard, session.version) == ([], 0)
+
+
+def test_a_call_in_an_inner_transaction_repeats_nothing_and_its_key_is_found() -> None:
+    session, note = note_session(), Note("a")
+    session.register_view(Count, lambda select: (Count(len(select(Note))),))
+    call = ToolInvoked("tool", None, None, note, idempotency_key="k")
+    with session.transaction() as transaction:
+        transaction.dispatch(note)
+        with session.transaction() as inner:
+            inner.publish(call)
+            inner.dispatch(note)
+        transaction.publish(ToolInvoked("other", None, None, note))
+        assert transaction.latest(Count) == Count(2)
+    assert texts(session) == ["a", "a"]
+    found = session.find_call("k")
+    assert found is not None and found.name == "tool"
+
+
 def test_a_transaction_is_refused_before_and_after_its_block_and_while_an_inner_one_is_open() -> None:
     session = note_session()
     never = session.transaction()
@@ -93,7 +144,7 @@ def test_a_block_that_goes_on_after_memory_ran_out_within_a_change_changes_nothi
         raise MemoryError
 
     session.register_reducer(Count, fill)
-    message = "a change in the transaction was interrupted: begin it again"
+    message = "^a change in the transaction was interrupted: begin it again$"
     with pytest.raises(TransactionError, match=message), session.transaction() as transaction:
         transaction.dispatch(Note("a"))
         with pytest.raises(MemoryError):

@@ -394,7 +394,7 @@ class Kept:
     def fork(self, version: int, slices: Slices) -> Kept:
         """A history of its own with the changes and claims up to a version, as far as they are kept."""
         entries = self._split(version, slices)[0]
-        fork = Kept(self.limit, entries, version - len(entries))
+        fork = Kept(self.limit, entries, version)
         fork._claims = {name: at for name, at in self._claims.items() if at <= version}
         return fork
 

@@ -369,10 +369,32 @@ def test_a_session_that_keeps_few_changes_forgets_their_keys() -> None:
 
 def test_a_key_that_is_used_again_is_found_when_its_first_call_is_forgotten() -> None:
     session = Session(history=20)
-    for number in range(1, 100):
-        key = "k" if number in {1, 80} else None
+    for number in range(1, 80):
+        key = "k" if number in {1, 62} else None
         session.publish(ToolInvoked(f"tool {number}", {}, None, idempotency_key=key))
-    assert getattr(session.find_call("k"), "name", None) == "tool 80"
+    assert getattr(session.find_call("k"), "name", None) == "tool 62"
+
+
+def test_the_slices_before_one_change_in_thirty_two_are_kept() -> None:
+    session = note_session()
+    for number in range(100):
+        session.dispatch(Note(str(number)))
+    kept = [entry.version for entry in session._state.past._entries if entry.base is not None]
+    assert kept == [1, 33, 65, 97]
+
+
+def test_a_history_is_right_after_its_oldest_changes_went() -> None:
+    session = note_session(history=40)
+    assert (session.history(), session.at(0).version) == ((), 0)
+    for number in range(150):
+        note, key = Note(str(number)), f"{number % 50}"
+        session.publish(ToolInvoked("tool", {}, None, note, idempotency_key=key))
+    assert [change.version for change in session.history(110)] == [*range(111, 151)]
+    assert texts(session.at(115)) == [*map(str, range(115))]
+    assert [event.value for event in session.at(115).select_all(ToolInvoked)] == [
+        Note(str(number)) for number in range(75, 115)
+    ]
+    assert all(session.find_call(str(number)) for number in range(10, 50))
 
 
 def find_names(session: Session, keys: str) -> list[str | None]:
@@ -390,6 +412,8 @@ def test_a_rewind_frees_the_keys_behind_its_version_and_a_fork_has_those_before_
     session.rewind(2)
     assert find_names(session, "12") == find_names(session.fork(), "12") == ["tool 1", "tool 2"]
     assert find_names(session.fork(4), "12") == [None, None]
+    session.rewind(4)
+    assert find_names(session, "12") == find_names(session.fork(), "12") == [None, None]
 
 
 def test_a_commit_that_ctrl_c_cuts_short_is_in_no_history(monkeypatch: pytest.MonkeyPatch) -> None:

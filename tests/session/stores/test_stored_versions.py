@@ -250,6 +250,8 @@ def test_a_transaction_takes_one_key_and_finds_its_call(place: Place) -> None:
                 "refresh outside of transactions: inside, you have the newest version"
             )
         assert find("3") is None
+        publish(ToolFailed("call 8", None, idempotency_key="8"))
+        assert session.history()[-1].idempotency_key == "8"
         with session.transaction():
             publish(ToolFailed("call 8", None, idempotency_key="8"))
             publish(call_of("9"))
@@ -259,6 +261,8 @@ def test_a_transaction_takes_one_key_and_finds_its_call(place: Place) -> None:
                 publish(call_of(key))
                 session.rewind(1)
                 assert find(key) is None
+            publish(call_of("7"))
+        assert getattr(find("7"), "name", None) == "call 7"
 
 
 @pytest.mark.parametrize("first", [3, 99])
@@ -313,7 +317,9 @@ def test_a_clone_can_go_back_to_the_version_that_it_began_with(place: Place) -> 
     assert words_of(VersionError, clone.at, 1) == "version 1 is no longer kept; ask for 2 or later"
     clone.dispatch(Note("c"))
     assert (texts(clone.at(2)), clone.at(2).version) == (["a", "b"], 2)
-    assert texts(clone.fork(2)) == ["a", "b"]
+    fork = clone.fork(2)
+    assert texts(fork) == ["a", "b"]
+    assert words_of(VersionError, fork.at, 1) == "version 1 is no longer kept; ask for 2 or later"
     assert (clone.rewind(2), texts(clone)) == (4, ["a", "b"])
     assert words_of(VersionError, clone.at, 1) == "version 1 is no longer kept; ask for 2 or later"
     few = Session(session_id="run-7", store=place.open(), history=9)

@@ -166,9 +166,7 @@ def test_the_site_has_every_code_of_a_report(hooks: dict[str, Any]) -> None:
     assert rows == [(code, kind.severity, kind.meaning) for code, kind in CODES.items()]
 
 
-def test_llms_txt_has_each_page_of_the_navigation_with_its_first_sentence(
-    tmp_path: Path, hooks: dict[str, Any]
-) -> None:
+def test_llms_txt_has_each_page_with_its_first_sentence(tmp_path: Path, hooks: dict[str, Any]) -> None:
     nav = [{"Start": [{title: uri} for title, uri in pages().items()]}]
     config = SimpleNamespace(site_dir=tmp_path, site_name="Name", site_description="What it is.", nav=nav)
     hooks["on_post_build"](config=config)

@@ -52,9 +52,7 @@ WHEN = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, SessionEvent) else None,
 )
-def test_an_event_shows_what_it_carries_but_its_identity_and_is_frozen(
-    event: SessionEvent, content: str
-) -> None:
+def test_an_event_shows_its_content_but_no_identity_and_is_frozen(event: SessionEvent, content: str) -> None:
     assert event.created_at.tzinfo is UTC
     event = attrs.evolve(event, session_id=SESSION, event_id=EVENT, created_at=WHEN)
     assert repr(event) == f"{type(event).__name__}(session_id={SESSION!r}, created_at={WHEN!r}{content})"

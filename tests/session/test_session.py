@@ -232,9 +232,7 @@ def test_each_event_that_is_made_of_a_commit_is_published_if_the_slice_changed(
     assert names == {("Announcement", "ValueError", f"{__name__}.{fail.__qualname__}")}
 
 
-def test_what_a_reducer_raises_is_raised_on_publish_and_on_the_bus_and_nothing_is_reduced(
-    session: Session,
-) -> None:
+def test_what_a_reducer_raises_is_raised_and_on_the_bus_and_nothing_is_reduced(session: Session) -> None:
     session.register_reducer(Note, partial(eq))
     session.register_reducer(ToolInvoked, append)
     session.register_reducer(ToolInvoked, partial(add, "name"), slice_type=str)

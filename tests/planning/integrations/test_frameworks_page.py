@@ -26,9 +26,7 @@ def test_what_an_entry_point_cannot_do_is_on_its_page(entry: EntryPoint) -> None
 
 
 @of_each
-def test_the_comparison_has_an_entry_point_with_its_characters_and_what_it_cannot_do(
-    entry: EntryPoint,
-) -> None:
+def test_the_comparison_has_an_entry_point_with_its_characters_and_its_limits(entry: EntryPoint) -> None:
     (request,) = entry.play(Session(), []).requests
     about = [
         {"name": name, "description": text, "parameters": schema}

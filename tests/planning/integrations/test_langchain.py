@@ -267,9 +267,7 @@ class TestInput:
         )
 
 
-def test_a_store_that_is_busy_at_first_is_gone_back_to_later(
-    stored: Session, other: sqlite3.Connection
-) -> None:
+def test_a_store_that_is_busy_is_gone_back_to_later(stored: Session, other: sqlite3.Connection) -> None:
     agent = Agent([[SHOP], "Done.", [mark("S001")], "Done."], stored)
     agent.run()
     old = agent.head().config

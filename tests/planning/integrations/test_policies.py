@@ -215,9 +215,7 @@ def test_each_request_offers_what_the_plan_takes_and_other_calls_are_answered(en
 
 
 @through("agents")
-def test_a_request_offers_what_the_plan_of_another_process_takes(
-    entry: EntryPoint, opens: Callable[[], Session]
-) -> None:
+def test_a_request_offers_what_anothers_plan_takes(entry: EntryPoint, opens: Callable[[], Session]) -> None:
     agent = entry.agent(opens(), (), PlanPolicy(offer="possible"), others=[look])
     first = play(agent, [])
     assert toolbox(opens(), ()).call(*SHOP).success

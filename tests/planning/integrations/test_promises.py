@@ -184,9 +184,7 @@ def test_calls_of_one_turn_are_all_kept_in_order(entry: EntryPoint, stored: Sess
 
 @promise("identity")
 @pytest.mark.parametrize("call_id", ["x" * 500, "\xe4\n1"], ids=["long", "not printable"])
-def test_an_id_that_no_event_can_hold_is_replaced_there_and_answered_as_it_is(
-    entry: EntryPoint, call_id: str
-) -> None:
+def test_an_id_that_no_event_can_hold_is_replaced_and_answered_as_is(entry: EntryPoint, call_id: str) -> None:
     session = Session()
     talk = play(entry.agent(session), [[SHOP]], ids=repeat(call_id))
     assert talk.answers == [Answer(call_id, True, SET)]

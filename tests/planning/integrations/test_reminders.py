@@ -166,9 +166,7 @@ class TestPydanticAI:
     @pytest.mark.parametrize(
         "name", ["anthropic", "bedrock", "google", "google-cloud", "function", "test", "openai"]
     )
-    def test_for_a_system_that_takes_parts_it_is_a_part_of_its_own_behind_what_is_cached(
-        self, name: str
-    ) -> None:
+    def test_a_system_that_takes_parts_has_it_as_a_part_behind_what_is_cached(self, name: str) -> None:
         pydantic_ai = pytest.importorskip("pydantic_ai", reason="needs pydantic-ai")
         from pydantic_ai.models.function import FunctionModel
 

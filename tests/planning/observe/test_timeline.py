@@ -363,9 +363,7 @@ def facts_of(draw: st.DrawFn, plan: Plan | None) -> PlanFacts:
 
 
 @given(data=st.data(), before=st.none() | plans(), after=st.none() | plans())
-def test_a_delta_makes_the_second_plan_of_the_first(
-    data: st.DataObject, before: Plan | None, after: Plan | None
-) -> None:
+def test_a_delta_makes_the_second_plan(data: st.DataObject, before: Plan | None, after: Plan | None) -> None:
     known, facts = data.draw(facts_of(before)), data.draw(facts_of(after))
     old = None if before is None else plan_fields(before, known)
     new = None if after is None else plan_fields(after, facts)

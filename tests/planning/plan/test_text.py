@@ -199,9 +199,7 @@ def test_a_mirrored_text_is_one_that_the_rule_accepts(rule: TextRule, text: str)
 
 @given(text=texts)
 @settings(max_examples=25)
-def test_what_the_tools_accept_is_stored_and_read_back_equal(
-    text: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_what_tools_accept_is_read_back_equal(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("store") / "plans.db"
     with closing(SqliteStore(path)) as store:
         session = Session(session_id="x", store=store)

@@ -249,9 +249,7 @@ def test_a_name_that_a_provider_does_not_take_is_refused_in_its_definitions(
         *product(("mcp", "json-schema"), ("WeatherAPI.com_Time_Zone_API", "repos/get", "x" * 128)),
     ],
 )
-def test_a_name_that_a_provider_takes_is_in_its_definitions(
-    provider: Any, name: str, *, strict: bool
-) -> None:
+def test_a_name_that_a_provider_takes_is_in_definitions(provider: Any, name: str, *, strict: bool) -> None:
     own, other = (
         json.dumps(tool_definitions(provider, strict=strict, tools=[made]))
         for made in (tool(name=name)(convert), tool(convert))

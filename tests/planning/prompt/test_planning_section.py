@@ -190,9 +190,7 @@ def refusal(render: Callable[[], object]) -> str:
     return str(caught.value)
 
 
-def test_sections_are_numbered_and_filled_from_their_own_parameters_and_have_their_tools(
-    session: Session,
-) -> None:
+def test_sections_are_numbered_and_filled_from_their_parameters_and_have_tools(session: Session) -> None:
     planning = PlanningToolsSection(session=session)
     rendered = prompt(
         MarkdownSection[Behaviour](title="Behaviour", template="Stay focused on ${objective}. Max ${limit}."),

@@ -58,9 +58,7 @@ def offered(section: PlanningToolsSection, *, strict: bool = False) -> dict[str,
         ({"tools": ("setup", "mark")}, [SETUP], "setup mark"),
     ],
 )
-def test_exactly_the_tools_are_offered_that_the_plan_takes(
-    policy: dict[str, Any], calls: list[Any], names: str
-) -> None:
+def test_exactly_what_the_plan_takes_is_offered(policy: dict[str, Any], calls: list[Any], names: str) -> None:
     session = Session()
     section = section_of(session, **policy)
     whole = Toolbox(PlanningToolsSection(session=session).tools())

@@ -90,9 +90,7 @@ def test_a_path_may_have_a_query_and_another_path_is_not_found(path: str) -> Non
 
 
 @pytest.mark.parametrize("sent", [b"", b'{"model": "a"'])
-def test_a_client_killed_while_it_sends_takes_no_turn(
-    sent: bytes, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_client_killed_as_it_sends_takes_no_turn(sent: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     with ScriptedModel("Hello.") as model:
         address = urlsplit(model.anthropic_url)
         with create_connection((str(address.hostname), address.port or 0)) as client:

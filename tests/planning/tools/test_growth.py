@@ -95,9 +95,7 @@ def box() -> Toolbox:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
-def test_twice_the_arguments_cost_about_twice_for_bounded_answers(
-    name: str, shape: str, box: Toolbox
-) -> None:
+def test_twice_the_arguments_cost_twice_for_bounded_answers(name: str, shape: str, box: Toolbox) -> None:
     make = SHAPES[shape]
     if name == "spec":
         plain, make = make, lambda size: f'{{"query_type": "order", "parameters": {plain(size)}}}'

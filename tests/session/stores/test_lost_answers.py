@@ -144,9 +144,7 @@ WRITES: dict[str, tuple[Callable[[Any, Session], object], object]] = {
 
 @pytest.mark.parametrize("write", WRITES)
 @both
-def test_a_write_with_a_lost_answer_is_looked_for(
-    place: Place, write: str, is_done: bool, is_gone: bool
-) -> None:
+def test_a_write_without_answer_is_looked_for(place: Place, write: str, is_done: bool, is_gone: bool) -> None:
     work, right = WRITES[write]
     store = place.open()
     session = open_session(store)
@@ -231,9 +229,7 @@ def test_a_child_does_not_commit_the_transaction_of_its_parent(place: Place) -> 
     assert texts(open_session(place.open())) == ["parent"]
 
 
-def test_memory_that_runs_out_behind_a_commit_hides_nothing(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_memory_behind_a_commit_hides_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     store: Any = place.open()
     session, commit = open_session(store), store._commit
 

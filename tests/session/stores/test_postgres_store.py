@@ -86,9 +86,7 @@ def begun(pg: Pg) -> Session:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["restart", "crash"])
-def test_a_server_that_is_away_is_an_error_and_what_comes_after_needs_no_reopening(
-    pg: Pg, how: signal.Signals
-) -> None:
+def test_a_server_that_is_away_is_an_error_and_needs_no_reopening(pg: Pg, how: signal.Signals) -> None:
     session = begun(pg)
     pg.server.stop(how)
     for work in (partial(session.dispatch, Note("lost")), partial(pg.store.head, "run-7")) * 2:
@@ -418,9 +416,7 @@ def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
     assert odd.sessions() == []
 
 
-def test_a_transaction_given_up_leaves_its_connection_at_rest(
-    pg: Pg, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_transaction_given_up_leaves_a_connection_at_rest(pg: Pg, monkeypatch: pytest.MonkeyPatch) -> None:
     session, connect = begun(pg), Mock(wraps=psycopg.connect)
     monkeypatch.setattr("psycopg.connect", connect)
     for _ in range(3):

@@ -115,9 +115,7 @@ NOT_A_STORE = "{} is a SQLite file, but not a store of sessions: use another fil
 
 @pytest.mark.parametrize("what", FOREIGN)
 @pytest.mark.parametrize("left", ["closed", "in use", "killed"])
-def test_a_file_of_another_application_is_refused_and_stays_as_it_was(
-    what: str, left: str, path: Path
-) -> None:
+def test_a_file_of_another_program_is_refused_and_stays_as_it_was(what: str, left: str, path: Path) -> None:
     def files() -> dict[str, bytes]:
         return {each.name: each.read_bytes() for each in path.parent.iterdir() if each.suffix != ".db-shm"}
 

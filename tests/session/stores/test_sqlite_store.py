@@ -54,9 +54,7 @@ def test_a_call_waits_once_for_a_file_that_is_locked_and_a_moment_to_record_that
     ("planning_mark_step", {}),
     ("nobody", {}),
 ])  # fmt: skip
-def test_readers_and_refusals_answer_while_another_program_writes(
-    path: Path, call: tuple[str, dict[str, object]]
-) -> None:
+def test_readers_answer_while_another_program_writes(path: Path, call: tuple[str, dict[str, object]]) -> None:
     session, toolbox = on_file(path, timeout=60)
     toolbox.invoke("planning_setup_plan", SETUP)
     expected = attrs.evolve(toolbox.call(*call), elapsed=0.0)

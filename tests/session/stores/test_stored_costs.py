@@ -323,9 +323,7 @@ class Trips(PostgresStore):
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("changes", [1, 40])
-def test_a_warm_request_takes_two_trips_and_any_other_few_more(
-    postgres: PostgresServer, changes: int
-) -> None:
+def test_a_warm_request_takes_two_trips_and_any_other_few(postgres: PostgresServer, changes: int) -> None:
     schema = postgres.schema()
     store, other = (Trips(postgres.url, schema=schema) for _ in range(2))
     store.create()

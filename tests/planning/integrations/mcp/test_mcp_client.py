@@ -95,9 +95,7 @@ async def test_all_pages_are_read_and_names_keep_their_dots_or_are_made_fit() ->
         ("image", [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]),
     ],
 )
-async def test_the_value_of_a_call_is_its_structured_content_or_its_text_or_its_blocks(
-    how: str, value: Any
-) -> None:
+async def test_the_value_of_a_call_is_its_structured_content_its_text_or_blocks(how: str, value: Any) -> None:
     assert (await echoed(how, count=2))[0].value == value
 
 

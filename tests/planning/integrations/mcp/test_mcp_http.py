@@ -55,9 +55,7 @@ ORIGINS = (
         ("Origin", ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:1"], (200, "")),
     ],
 )
-async def test_only_this_machine_and_its_pages_may_ask(
-    header: str, values: list[str], expected: tuple[int, str]
-) -> None:
+async def test_only_this_machine_may_ask(header: str, values: list[str], expected: tuple[int, str]) -> None:
     found = await answers(*({"headers": {header: value.encode("latin-1")}} for value in values))
     assert dict(zip(values, found, strict=True)) == dict.fromkeys(values, expected)
 

@@ -114,9 +114,7 @@ async def test_a_client_that_cannot_ask_reads_why_the_work_waits(mode: str) -> N
 
 @in_both_eras
 @pytest.mark.parametrize("objective", ["Sell the shop", "Open the shop"])
-async def test_the_user_is_not_asked_about_a_plan_that_another_client_set_up_at_once(
-    objective: str, mode: str
-) -> None:
+async def test_the_user_is_not_asked_about_a_plan_of_another_client(objective: str, mode: str) -> None:
     session, asked = Session(), list[str]()
     other = Toolbox(PlanningToolsSection(session=session, policy=APPROVAL).tools(), session=session)
 

@@ -61,9 +61,7 @@ def done(value: Any) -> ToolResult:
 
 
 @pytest.mark.parametrize(("value", "inside", "form"), HOLDERS, ids=range(len(HOLDERS)))
-def test_a_tool_cannot_change_what_was_kept(
-    value: Any, inside: Callable[[Any], list[int]], form: Any
-) -> None:
+def test_no_tool_can_change_what_was_kept(value: Any, inside: Callable[[Any], list[int]], form: Any) -> None:
     session, snapshots = Session(), list[Snapshot]()
     records = heard(session)
 

@@ -101,16 +101,8 @@ def path(tmp_path: Path) -> str:
         ("openai", "ask why --db shop.db --model m --base-url http://127.0.0.1:1"),
     ],
     ids=[
-        "typer",
-        "rich",
-        "mcp",
-        "run with mcp",
-        "uvicorn",
-        "langgraph",
-        "psycopg",
-        "create",
-        "delete",
-        "openai",
+        *("typer", "rich", "mcp", "run with mcp", "uvicorn", "langgraph"),
+        *("psycopg", "create", "delete", "openai"),
     ],
 )
 def test_without_an_extra_it_says_what_to_install(

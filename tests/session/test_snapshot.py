@@ -220,7 +220,7 @@ HERE = {"__module__": __name__}  # Python 3.11 says "types"
 ONE, OTHER = (make_dataclass("It", [("item", int)], namespace=HERE) for _ in "ab")
 Halves = make_dataclass("Halves", [("items", tuple[Halved, ...])], namespace=HERE)
 UNWRITTEN: list[object] = [
-    *(Loose(timedelta(1)), Loose([1, {"a": 1j}]), Loose({b"a": "a"})),
+    *(Loose(timedelta(1)), Loose([1, {"a": 1j}]), Loose({b"a": "a"}), Loose({1j})),
     *(Loose({name: 1j}) for name in ("a" * 80, "a" * 81, "a\n")),
     *(Loose(Point), Loose(...), Loose([1.0, float("-inf")])),
     Box(Point(1), points=(Point(2), Loose(object()))),  # type: ignore[arg-type]  # which a program may do

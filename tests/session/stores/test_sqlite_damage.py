@@ -306,6 +306,9 @@ def test_where_the_newest_changes_are_gone_the_first_of_them_is_named(path: Path
     with pytest.raises(StoreError) as caught:
         session.select_latest(Plan)
     assert (str(caught.value), caught.value.version) == (DAMAGED.format(11, 10), 11)
+    with pytest.raises(StoreError) as caught:
+        session.history(15)
+    assert (str(caught.value), caught.value.version) == (DAMAGED.format(15, 14), 15)
     assert refused(SqliteStore(path).watch("run-7", after=15).poll) == DAMAGED.format(16, 15)
 
 

@@ -325,12 +325,14 @@ def test_another_session_is_read_by_own_reducers(place: Place, monkeypatch: pyte
         call(session, *PLAN)
         for text in "abc":
             session.dispatch(Note(f"{name} {text}"))
+            session.publish(Ping(5))
         session.rewind(3)
-    reader = open_session(store, "reader")
+    reader = Session(session_id="reader", store=store, history=2)
+    registered(reader)
     for head in store.sessions():
         past = reader.read_other(head)
-        assert (past.session_id, past.version) == (head.session_id, 5)
-        assert texts(past) == [f"{head.session_id} a", f"{head.session_id} b"]
+        assert (past.session_id, past.version, len(past.select_all(Ping))) == (head.session_id, 8, 2)
+        assert texts(past) == [f"{head.session_id} a"]
         assert past.select_latest(Plan) == open_session(store, str(head.session_id)).select_latest(Plan)
     assert (reader.version, texts(reader), len(store.sessions())) == (0, [], 2)
     call(open_session(store, "late"), *PLAN)

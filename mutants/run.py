@@ -60,8 +60,8 @@ def equivalent() -> set[tuple[str, str, str]]:
 def is_same(before: str, after: str) -> bool:
     """Whether lines differ in what only time tells, or nothing: a cache, the case of SQL, a type variable."""
     is_case = before.lower() == after.lower() and _ANY_CASE.search(before) is not None
-    is_cache = before.startswith(("@cache", "@lru_cache(")) and (not after or after.startswith("@lru_cache(maxsize="))
-    return is_case or (is_cache and "None" not in after) or " = TypeVar(" in before
+    is_cache = before.startswith(("@cache", "@lru_cache(")) and "None" not in after
+    return is_case or is_cache or " = TypeVar(" in before
 
 
 class Types:

@@ -79,9 +79,7 @@ def tokens(client: OpenAI, messages: list[Any]) -> int:
 
 
 @long
-def test_the_loop_of_the_example_makes_a_plan_and_marks_its_steps(
-    start: Start, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_loop_of_the_example_makes_a_plan(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     session = Session()
     agent["work"](start(), "local", session)
     plan = select_latest(session, Plan)

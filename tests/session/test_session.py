@@ -384,14 +384,12 @@ def test_the_slices_before_one_change_in_thirty_two_are_kept() -> None:
 def test_a_history_is_right_after_its_oldest_changes_went() -> None:
     session = note_session(history=40)
     assert (session.history(), session.at(0).version) == ((), 0)
-    for number in range(150):
-        note, key = Note(str(number)), f"{number % 50}"
-        session.publish(ToolInvoked("tool", {}, None, note, idempotency_key=key))
+    for n in range(150):
+        session.publish(ToolInvoked("tool", {}, None, Note(str(n)), idempotency_key=f"{n % 50}"))
     assert [change.version for change in session.history(110)] == [*range(111, 151)]
     assert texts(session.at(115)) == [*map(str, range(115))]
-    assert [event.value for event in session.at(115).select_all(ToolInvoked)] == [
-        Note(str(number)) for number in range(75, 115)
-    ]
+    calls = session.at(115).select_all(ToolInvoked)
+    assert [call.value for call in calls] == [Note(str(n)) for n in range(75, 115)]
     assert all(session.find_call(str(number)) for number in range(10, 50))
 
 

@@ -139,9 +139,7 @@ def test_a_run_is_a_span_within_the_current_one_and_its_steps_are_within_that(
         assert microseconds(span.start_time, span.end_time) == microseconds(of_step[0], of_step[-1])
 
 
-def test_a_session_alone_is_recorded_and_stopping_ends_what_is_open(
-    plans: Session, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_session_alone_is_recorded_and_stopped(plans: Session, caplog: pytest.LogCaptureFixture) -> None:
     other = Session(bus=plans.bus)
     register_plan(other)
     stop = instrument(plans, tracer_provider=provider)

@@ -258,9 +258,7 @@ def test_a_toolbox_of_the_host_keeps_its_own_tools(entry: EntryPoint) -> None:
 
 @promise("users")
 @pytest.mark.parametrize("find", [current.get, lambda default=None: default or current.get()])
-def test_one_agent_serves_users_at_once_and_keeps_their_plans(
-    entry: EntryPoint, find: Callable[[], Session | None]
-) -> None:
+def test_one_agent_serves_users_at_once(entry: EntryPoint, find: Callable[[], Session | None]) -> None:
     agent, sessions = entry.agent(find), {user: Session() for user in "ABCDEF"}
 
     async def serve(user: str) -> None:

@@ -175,9 +175,7 @@ def test_a_direct_writer_takes_a_version_for_each_lock(path: Path) -> None:
             store.append(head, None, expected=1)
 
 
-def test_sessions_at_one_path_share_a_store_and_those_at_others_do_not(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sessions_at_one_path_alone_share_a_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
     one, same, other = (Session(store=each) for each in (path, path.name, path.with_name("other.db")))
     assert one.store is same.store

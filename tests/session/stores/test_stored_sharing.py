@@ -116,6 +116,22 @@ def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place: Place) -> No
     there.dispatch(Note("another plan"))
     here.refresh()
     assert [(each.version, each.before is None, each.after is None) for each in heard] == [(1, True, False)]
+    assert refused(lambda: here.select_latest(Plan)) == (
+        "version 2 changed Plan by a reducer that is not registered here: register it, as "
+        "PlanningToolsSection does for a plan"
+    )
+
+
+def test_what_a_reducer_here_refuses_is_never_what_it_was_before(place: Place) -> None:
+    here, there = Session(session_id="run-7", store=place.open()), open_session(place.open())
+    here.register_reducer(Count, lambda _, count: (Count(7 // (count.total - 1)),))
+    assert here.select_all(Count) == ()
+    there.dispatch(Count(1))
+    here.refresh()
+    assert (
+        refused(lambda: here.select_all(Count))
+        == "version 1 cannot be read: integer division or modulo by zero"
+    )
 
 
 def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None:

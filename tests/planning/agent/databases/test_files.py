@@ -167,9 +167,7 @@ def test_the_schema_is_read_once(shop_path: Path, shop: SqlDatabase, monkeypatch
         shop.get_schema()
 
 
-def test_a_schema_that_takes_long_is_a_timeout(
-    shop: SqlDatabase, shop_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_schema_times_out(shop: SqlDatabase, shop_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SqliteFile, "tables", Mock(side_effect=Failure("timeout")))
     message = "^reading the schema took longer than 5 s and was stopped; try again, or allow more seconds$"
     with pytest.raises(ToolTimeout, match=message):

@@ -205,9 +205,7 @@ class Failing(Executor):
         (BrokenExecutor(), None, LOST.format("add"), "worker_lost"),
     ],
 )
-def test_a_failed_future_is_an_error(
-    error: Exception, timeout: float | None, message: str, code: str
-) -> None:
+def test_failed_futures_are_errors(error: Exception, timeout: float | None, message: str, code: str) -> None:
     steps = flow(step("1", "add", inputs={"a": 1, "b": 2}, timeout=timeout))
     result = run_workflow(steps, capable(tools.add), executor=Failing(error))
     assert result.errors == {"1": failure(message, code)}

@@ -139,9 +139,7 @@ def test_an_excerpt_shows_its_place(snapshot: SnapshotAssertion) -> None:
 
 
 @given(st.text(), st.text(), st.integers(1, 20), st.integers(1, 20), st.none() | st.integers(1, 90))
-def test_nothing_acts_on_a_terminal(
-    text: str, quoted: str, column: int, length: int, width: int | None
-) -> None:
+def test_a_terminal_is_unharmed(text: str, quoted: str, column: int, length: int, width: int | None) -> None:
     lines = len(re.split(r"\r\n|\r|\n", text))
     found = Finding("wrong_type", quoted, quoted, 0, quoted, quoted, lines, column, length)
     shown = Report((found,), (), None, [], Source(text)).render(width=width, name=quoted)

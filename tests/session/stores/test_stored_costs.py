@@ -116,7 +116,11 @@ def test_what_was_read_is_remembered_up_to_a_limit(path: Path, monkeypatch: pyte
     session, store = open_session(SqliteStore(path)), Counting(path)
     for number in range(20):
         session.dispatch(Note(str(number)))
-    for name, limit, again in (("_REMEMBERED", 512, 0), ("_REMEMBERED", 8, 20), ("_MOST_REMEMBERED", 99, 20)):
+    for name, limit, again in (
+        ("_REMEMBERED", 512, 0),
+        ("_REMEMBERED", 8, 20),
+        ("_MOST_REMEMBERED", 999, 20),
+    ):
         monkeypatch.setattr(replay, name, limit)
         store.states.clear()
         there = open_session(store)

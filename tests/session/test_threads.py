@@ -194,7 +194,7 @@ def test_lanes_take_turns() -> None:
     assert done == ["other"] * 3 + ["busy"] * 3
 
 
-def test_lanes_that_are_held_up_keep_no_other_waiting_and_threads_end(
+def test_lanes_that_are_held_up_keep_no_other_waiting_up_to_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     threads, gate = Pool(), threading.Event()

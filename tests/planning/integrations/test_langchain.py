@@ -144,7 +144,7 @@ def test_parts_of_a_message_stay_before_the_reminder() -> None:
 
 
 @pytest.mark.parametrize("reason", [{"finish_reason": "length"}, {"stop_reason": "max_tokens"}])
-def test_a_call_that_was_cut_off_is_asked_for_again_and_no_other(reason: dict[str, str]) -> None:
+def test_a_call_that_was_cut_off_is_asked_for_again_alone(reason: dict[str, str]) -> None:
     kind = "invalid_tool_call"
     call: Any = {"name": SHOP[0], "args": '{"objective": "Open', "id": "c1", "error": None, "type": kind}
     other: Any = {**call, "name": "elsewhere", "id": "c2"}

@@ -155,7 +155,7 @@ def test_an_agent_that_insists_is_let_go_and_the_history_says_why(entry: EntryPo
 
 
 @through()
-def test_a_store_that_is_gone_holds_and_ends_no_run(entry: EntryPoint, stored: Session, path: Path) -> None:
+def test_a_store_that_is_gone_holds_the_work(entry: EntryPoint, stored: Session, path: Path) -> None:
     def look() -> str:
         """Look around: the store is gone then."""
         path.write_bytes(b"something else")

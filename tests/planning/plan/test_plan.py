@@ -140,7 +140,7 @@ def test_a_plan_with_parts_of_other_types_or_lengths_is_refused_when_it_is_dispa
         (lambda plans: plans[0].update(objective=""), "objective: blank; send 1 to 240 characters"),
     ],
 )
-def test_a_plan_nobody_holds_is_refused(spoil: Callable[[Any], None], message: str, session: Session) -> None:
+def test_an_invalid_plan_is_refused(spoil: Callable[[Any], None], message: str, session: Session) -> None:
     register_plan(session)
     session.dispatch(PLAN)
     document = json.loads(session.snapshot().to_json())

@@ -82,7 +82,7 @@ def test_an_open_step_that_others_added_keeps_the_plan_active(
     ],
     ids=["another objective", "abandoned", "fewer steps", "another title", "other details"],
 )
-def test_a_plan_that_no_longer_shows_work_is_left(there: Plan, mirror: PlanMirror, session: Session) -> None:
+def test_an_outdated_plan_is_left_alone(there: Plan, mirror: PlanMirror, session: Session) -> None:
     assert not shows(there, SETUP)
     begin(mirror, session)
     session.dispatch(there)

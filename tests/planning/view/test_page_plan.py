@@ -255,7 +255,7 @@ def nodes(page: Page) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("steps", [CHAIN, FAN, LAYERS], ids=["a chain", "a fan", "layers"])
-def test_a_workflow_of_twelve_steps_opens_legible(shown: Opened, steps: dict[str, list[str]]) -> None:
+def test_a_workflow_of_twelve_steps_opens_legibly(shown: Opened, steps: dict[str, list[str]]) -> None:
     page = shown(a_run_of(steps), width=1440, height=900)
     found = nodes(page)
     assert found.keys() == steps.keys()

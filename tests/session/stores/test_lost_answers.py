@@ -229,7 +229,7 @@ def test_a_child_does_not_commit_the_transaction_of_its_parent(place: Place) -> 
     assert texts(open_session(place.open())) == ["parent"]
 
 
-def test_no_memory_behind_a_commit_hides_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_runs_out_hides_no_commit(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     store: Any = place.open()
     session, commit = open_session(store), store._commit
 

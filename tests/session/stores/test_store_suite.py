@@ -122,7 +122,7 @@ BROKEN: list[tuple[str, Callable[..., Any], str]] = [
 
 
 @pytest.mark.parametrize(("method", "broken", "test"), BROKEN)
-def test_the_suite_finds_a_store_that_breaks_it(method: str, broken: Callable[..., Any], test: str) -> None:
+def test_the_suite_finds_a_broken_store(method: str, broken: Callable[..., Any], test: str) -> None:
     suite, place = TestMemoryStore(), MemoryPlace(Path())
     place.store = type("Broken", (MemoryStore,), {method: broken})(timeout=1)
     suite.place = place

@@ -240,7 +240,7 @@ def moved(path: Path, monkeypatch: pytest.MonkeyPatch, name: str = "old_place") 
     return reopened(path, after), after, snapshot
 
 
-def test_a_slice_whose_class_has_moved_takes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slice_whose_class_has_moved_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session, after, _ = moved(path, monkeypatch)
     for kind in (after.Note, after.Last):
         for use in (session.select_all, session.select_latest, session.at(3).select_all):
@@ -304,15 +304,15 @@ def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
     is_archive: bool,
 ) -> None:
     session, after, _ = moved(path, monkeypatch, name)
-    place = path.with_name("old.zip") if is_archive else path.parent
+    there = path.with_name("old.zip") if is_archive else path.parent
     for file, source in files.items():
         if is_archive:
-            with ZipFile(place, "a") as archive:
+            with ZipFile(there, "a") as archive:
                 archive.writestr(file, f"{source}\nraise RuntimeError")
         else:
-            (place / file).parent.mkdir(parents=True, exist_ok=True)
-            (place / file).write_text(f"{source}\nraise RuntimeError")
-    monkeypatch.syspath_prepend(place)
+            (there / file).parent.mkdir(parents=True, exist_ok=True)
+            (there / file).write_text(f"{source}\nraise RuntimeError")
+    monkeypatch.syspath_prepend(there)
     if is_found:
         assert session.select_all(after.Last) == ()
     else:

@@ -229,7 +229,7 @@ SEARCH = Path(__file__).with_name("search.sql").read_text(encoding="utf-8")
 
 @pytest.mark.parametrize("lock", ["mode=ro", "query_only = 1"])
 @pytest.mark.parametrize("sql", WRITES)
-def test_each_lock_is_enough(shop_path: Path, sql: str, lock: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_lock_is_enough(shop_path: Path, sql: str, lock: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shop_path.parent)
     before = state(shop_path.parent)
     connect = sqlite3.connect
